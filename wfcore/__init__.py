@@ -1,0 +1,1 @@
+"""Durable workflows: the engine and the authoring API, without Django and without Celery."""

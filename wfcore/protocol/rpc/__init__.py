@@ -1,0 +1,1 @@
+"""One request and one answer for each call of the service, named as Temporal's RPCs."""
