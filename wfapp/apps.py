@@ -1,0 +1,13 @@
+"""The app's place in Django; importing it opens no connection and starts no thread."""
+
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class WorkflowsConfig(AppConfig):
+    """Durable workflows; the label is part of table names and never changes."""
+
+    name = "wfapp"
+    label = "wfapp"
+    verbose_name = _("Durable workflows")
+    default_auto_field = "django.db.models.BigAutoField"
