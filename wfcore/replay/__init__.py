@@ -1,0 +1,1 @@
+"""Deterministic replay: recorded history in, commands out."""
