@@ -1,1 +1,1 @@
-"""The workflow state machine: pure transitions from a request to events, state and effects."""
+"""The pure state machine of a run: requests and facts in, events, state and effects out."""

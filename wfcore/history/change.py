@@ -1,0 +1,41 @@
+"""All that one transition does to one run, collected before anything is stored."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from wfcore.history.effects import Effect, Journal
+from wfcore.history.state import InboxItem, MutableState, PendingActivity
+from wfcore.protocol.events import HistoryEvent
+from wfcore.protocol.payloads import Memo, SearchAttributes
+
+
+@dataclass(kw_only=True, slots=True)
+class Change:
+    """One run's part of a transaction.
+
+    `activities` are the pending activities that the transition may look at: a store loads those
+    that the request names. Rows to write are in `activity_rows` (None: the row goes away).
+    """
+
+    state: MutableState
+    now: datetime
+    #: the run is made by this change
+    is_new: bool = False
+    activities: dict[int, PendingActivity] = field(default_factory=dict)
+    inbox: list[InboxItem] = field(default_factory=list)
+
+    events: list[HistoryEvent] = field(default_factory=list)
+    activity_rows: dict[int, PendingActivity | None] = field(default_factory=dict)
+    #: ids of the inbox rows that became events or were dropped
+    inbox_taken: list[int] = field(default_factory=list)
+    #: memo and search attributes as they are after this change; None: as before
+    memo: Memo | None = None
+    search_attributes: SearchAttributes | None = None
+    effects: list[Effect] = field(default_factory=list)
+    journal: list[Journal] = field(default_factory=list)
+    #: earliest deadline after this change, for `wakeup_at`; None: nothing can come due
+    next_deadline: datetime | None = None
+    #: this change closed the run
+    closed: bool = False
+    #: a run that follows in the same transaction (continue-as-new, retry, cron)
+    next_run: "Change | None" = None

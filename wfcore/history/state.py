@@ -1,0 +1,221 @@
+"""The state of one run: all that is needed to decide what may happen next, and nothing of user data.
+
+`Recorded` follows from the events alone (`rebuild` proves it); `Volatile` is listed field by field,
+and a rebuild loses it, as in Temporal. Pending activities are values of their own, outside of the
+state, since claims, heartbeats and retries must not touch the run.
+"""
+
+from datetime import datetime, timedelta
+from enum import IntEnum
+
+import msgspec
+
+from wfcore.protocol.common import Priority, RetryPolicy, WorkflowExecution
+from wfcore.protocol.enums import ContinueAsNewInitiator, PendingActivityState
+from wfcore.protocol.enums import WorkflowExecutionStatus as Status
+from wfcore.protocol.failures import Failure
+from wfcore.protocol.message import Message
+from wfcore.protocol.payloads import Payloads, UserMetadata
+
+#: Written with every snapshot; a worker that meets a newer one claims nothing (two releases side by side).
+SNAPSHOT_FORMAT = 1
+
+
+class _State(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
+    """Mutable while one transition works on it."""
+
+
+class Timer(_State, kw_only=True):
+    """An open timer."""
+
+    started_event_id: int
+    fire_at: datetime
+
+
+class ScheduledTask(_State, kw_only=True):
+    """The outstanding workflow task as the history knows it (attempt 1, stored)."""
+
+    scheduled_event_id: int
+    scheduled_at: datetime
+    started_event_id: int = 0
+    started_at: datetime | None = None
+    request_id: str = ""
+    identity: str = ""
+    attempt: int = 1
+
+
+class Recorded(_State, kw_only=True):
+    """What follows from the events alone."""
+
+    # who the run is; fixed by event 1
+    namespace: str
+    workflow_id: str
+    run_id: str
+    workflow_type: str
+    task_queue: str
+    first_execution_run_id: str
+    original_execution_run_id: str
+    continued_execution_run_id: str = ""
+    initiator: ContinueAsNewInitiator = ContinueAsNewInitiator.UNSPECIFIED
+    attempt: int = 1
+    parent: WorkflowExecution | None = None
+    root: WorkflowExecution | None = None
+    retry_policy: RetryPolicy | None = None
+    cron_schedule: str = ""
+    priority: Priority | None = None
+    start_time: datetime
+    #: end of the wait before the first workflow task; the start time without one
+    execution_time: datetime
+    workflow_task_timeout: timedelta
+    execution_timeout: timedelta | None = None
+    run_timeout: timedelta | None = None
+    #: absolute end of the chain; a run's own end is execution_time + run_timeout
+    expiration_time: datetime | None = None
+
+    # where it stands
+    status: Status = Status.RUNNING
+    close_time: datetime | None = None
+    new_execution_run_id: str = ""
+    next_event_id: int = 1
+    last_event_time: datetime
+    history_bytes: int = 0
+    #: STARTED and COMPLETED event of the last completed workflow task
+    previous_started_event_id: int = 0
+    last_completed_event_id: int = 0
+    first_task_scheduled: bool = False
+    task: ScheduledTask | None = None
+    timers: dict[str, Timer] = {}
+    #: scheduled event ids of open activities, in order
+    open_activities: list[int] = []
+    signal_count: int = 0
+    cancel_requested: bool = False
+    cancel_reason: str = ""
+
+
+class TaskClaim(_State, kw_only=True):
+    """The outstanding workflow task as the engine knows it, stored or transient."""
+
+    #: id of the SCHEDULED event, or the id that it would get
+    scheduled_event_id: int
+    scheduled_at: datetime
+    #: when the chain of heartbeats (forced new tasks) began
+    original_scheduled_at: datetime
+    attempt: int = 1
+    start_to_close_timeout: timedelta
+    #: SCHEDULED (and STARTED, if claimed) are events already; else they are written on success only
+    stored: bool = True
+    #: claimed: the rest is fixed then, since workflow code sees it
+    started_event_id: int = 0
+    started_at: datetime | None = None
+    request_id: str = ""
+    identity: str = ""
+    #: boot id of the worker process that holds the claim; empty for a poll without a lease
+    owner: str = ""
+    history_bytes: int = 0
+    suggest_continue_as_new: bool = False
+    #: unclaimed: by when the sent message must have led to a claim, and how often it was sent
+    dispatch_due: datetime | None = None
+    sent: int = 0
+
+
+class Volatile(_State, kw_only=True):
+    """What a rebuild loses."""
+
+    task: TaskClaim | None = None
+    #: failures and timeouts of workflow tasks in a row, and the last of them
+    task_problems: int = 0
+    last_problem_cause: str = ""
+    last_problem_at: datetime | None = None
+    #: a close command met buffered events: signals are refused while the next task is started
+    closing: bool = False
+    #: event ids by request id of start requests attached to this run
+    attached_request_ids: dict[str, int] = {}
+    #: transitions so far, shown as StateTransitionCount
+    state_transitions: int = 0
+    #: errors of the ticker with this run, for its back-off
+    sweep_errors: int = 0
+
+
+class MutableState(_State, kw_only=True):
+    """A run between two transitions."""
+
+    recorded: Recorded
+    volatile: Volatile
+    format: int = SNAPSHOT_FORMAT
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run may still change."""
+        return self.recorded.status in (Status.RUNNING, Status.PAUSED)
+
+    @property
+    def task_started(self) -> bool:
+        """Whether a workflow task is claimed, so that facts must wait in the inbox."""
+        return self.volatile.task is not None and self.volatile.task.started_at is not None
+
+
+class ActivityState(IntEnum):
+    """Where a pending activity stands; both values also exist in the database."""
+
+    SCHEDULED = PendingActivityState.SCHEDULED
+    STARTED = PendingActivityState.STARTED
+
+
+class PendingActivity(Message, frozen=True, kw_only=True):
+    """An open activity. Replaced as a whole, if its `stamp` is still the one that was read."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    scheduled_event_id: int
+    activity_id: str
+    activity_type: str
+    task_queue: str
+    #: time of its SCHEDULED event: schedule-to-close counts from here
+    scheduled_at: datetime
+    schedule_to_close_timeout: timedelta
+    schedule_to_start_timeout: timedelta
+    start_to_close_timeout: timedelta
+    heartbeat_timeout: timedelta
+    retry_policy: RetryPolicy
+    priority: Priority | None = None
+    #: id of ACTIVITY_TASK_CANCEL_REQUESTED, 0 without
+    cancel_requested_event_id: int = 0
+
+    # volatile part
+    stamp: int = 1
+    state: ActivityState = ActivityState.SCHEDULED
+    attempt: int = 1
+    #: when this attempt may start: the schedule-to-start clock begins here
+    attempt_scheduled_at: datetime
+    started_at: datetime | None = None
+    request_id: str = ""
+    identity: str = ""
+    owner: str = ""
+    last_heartbeat_at: datetime | None = None
+    heartbeat_details: Payloads | None = None
+    last_failure: Failure | None = None
+    last_attempt_completed_at: datetime | None = None
+    last_worker_identity: str = ""
+    retry_interval: timedelta | None = None
+    #: unclaimed: by when the sent message must have led to a claim, and how often it was sent
+    dispatch_due: datetime | None = None
+    sent: int = 0
+    #: earliest time at which the ticker must look at it; None when nothing can come due
+    due_at: datetime | None = None
+
+
+class InboxItem(Message, frozen=True, kw_only=True):
+    """A fact that arrived while a workflow task was started; it becomes events when that ends.
+
+    `attributes` are those of the event; ids that it refers to are filled in then. An activity's closing
+    event brings its STARTED event along.
+    """
+
+    event_time: datetime
+    attributes: Message
+    user_metadata: UserMetadata | None = None
+    started: Message | None = None
+    started_at: datetime | None = None
+    #: row id given by the store: the order of arrival
+    item_id: int = 0

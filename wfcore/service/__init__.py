@@ -1,0 +1,1 @@
+"""The calls of the engine, one method each, over the ports that a host provides."""
