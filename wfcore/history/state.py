@@ -128,6 +128,8 @@ class Volatile(_State, kw_only=True):
     last_problem_at: datetime | None = None
     #: a close command met buffered events: signals are refused while the next task is started
     closing: bool = False
+    #: request id of the start that made this run; a run that follows another one has none
+    create_request_id: str = ""
     #: event ids by request id of start requests attached to this run
     attached_request_ids: dict[str, int] = {}
     #: transitions so far, shown as StateTransitionCount

@@ -2,6 +2,10 @@
 
 The contract suite in `wfcore.testing.port_contracts` holds for each. All methods are synchronous and
 may be called from several threads; nothing here is called while user code runs in a transaction.
+
+Isolation is READ COMMITTED, and what is written inside a caller's transaction is seen by that caller
+only until it commits. Errors of this module are answers between the service and its ports; those
+that reach a caller are in `wfcore.exceptions`.
 """
 
 from collections.abc import Callable, Sequence
@@ -10,13 +14,31 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from wfcore.exceptions import AbortedError, UnavailableError
 from wfcore.history.change import Change
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
 from wfcore.protocol.enums import WorkflowExecutionStatus
 from wfcore.protocol.events import HistoryEvent
+from wfcore.protocol.message import Message
 from wfcore.protocol.payloads import Memo, SearchAttributes
-from wfcore.protocol.rpc.info import WorkflowExecutionInfo
+from wfcore.protocol.rpc.info import WorkflowExecutionInfo, WorkflowQuery, WorkflowQueryResult
+
+
+class SnapshotTooNewError(UnavailableError):
+    """A newer release wrote this run's state: hand the work back to it, change nothing."""
+
+
+class StaleActivityError(AbortedError):
+    """A pending activity was claimed, retried or closed since it was read; load and begin anew."""
+
+
+class CurrentRunChangedError(AbortedError):
+    """Another start made a run of this workflow id since `Transaction.current` was read."""
+
+
+class RunBusyError(UnavailableError):
+    """The run's lock was not had within the time that the caller was ready to wait."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,7 +64,10 @@ class CurrentRun:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RunHead:
-    """What can be told of a run without a lock; may be old by the time it is looked at."""
+    """What can be told of a run without a lock; may be old by the time it is looked at.
+
+    A host is free to build it from the snapshot or from columns.
+    """
 
     key: RunKey
     status: WorkflowExecutionStatus
@@ -50,6 +75,12 @@ class RunHead:
     next_event_id: int
     workflow_type: str
     task_queue: str
+    first_execution_run_id: str
+    #: signals in the history; those that wait in the inbox are not counted
+    signal_count: int = 0
+    cancel_requested: bool = False
+    #: `Volatile.closing`: signals are refused while a workflow task is started
+    closing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -76,8 +107,24 @@ class Namespace:
     owner_email: str = ""
 
 
+class QueryTask(Message, frozen=True, kw_only=True):
+    """A question for a worker of a queue; it travels as a message and leaves no trace."""
+
+    query_id: str
+    namespace: str
+    workflow_id: str
+    run_id: str
+    workflow_type: str
+    task_queue: str
+    query: WorkflowQuery
+
+
 class Transaction(Protocol):
-    """One transaction on one workflow id. Leaving the block commits; an error rolls back."""
+    """One transaction on one workflow id. Leaving the block commits; an error rolls back.
+
+    Lock order: the run's row (`load`), then the current run. Inside a caller's transaction this is
+    a savepoint of it: an error undoes only what was done here, locks stay until the outer end.
+    """
 
     @property
     def now(self) -> datetime:
@@ -89,8 +136,11 @@ class Transaction(Protocol):
     def load(self, run_id: str) -> MutableState | None:
         """The state of a run, locked until the end; None when there is no such run.
 
+        The value belongs to the caller, who may change it.
+
         Raises:
             SnapshotTooNewError: a newer release wrote it; hand the work back.
+            RunBusyError: the lock was not had in time.
         """
 
     def inbox(self, run_id: str) -> list[InboxItem]:
@@ -103,19 +153,35 @@ class Transaction(Protocol):
         scheduled_event_ids: Sequence[int] = (),
         activity_ids: Sequence[str] = (),
     ) -> list[PendingActivity]:
-        """Those of the named activities that are open."""
+        """Those of the named activities that are open, in order of their scheduled event ids."""
 
     def events(self, run_id: str, event_ids: Sequence[int]) -> list[HistoryEvent]:
-        """Some events by their ids."""
+        """Some events by their ids, in order."""
 
     def seen_request(self, run_id: str, request_id: str) -> bool:
-        """Record a signal's request id; True when the run had it already. Kept with the run."""
+        """Record a signal's request id; True when the run had it already. Kept with the run.
+
+        The run may be one that this transaction makes and has not saved yet.
+        """
 
     def save(self, change: Change) -> None:
-        """Store a change, and the run that follows it; a new run becomes the current one.
+        """Store a change and its `next_run`, each of which is saved once in a transaction.
+
+        A new run becomes the current one, if the current run is still the one that `current` told
+        in this transaction (or none, if it told none or was not asked). Its `create_request_id` is
+        that of `Volatile`.
+
+        `wakeup_at` is set to `next_deadline` when that is nearer than the stored one, when the
+        stored one has come (not after `change.now`), or when they differ by more than a minute;
+        else it may stay as it is, earlier than needed. It is never later than `next_deadline`.
+
+        A change that closes the run ends the standing of its activities that are still pending:
+        `read_activities` goes on showing them, for all other calls they don't exist.
 
         Raises:
-            StaleActivityError: a pending activity was replaced meanwhile; nothing is stored.
+            StaleActivityError: the row of a pending activity in `activity_rows` has another stamp
+                than the one that `activities` gave in this transaction (or is gone).
+            CurrentRunChangedError: another run of the workflow id came first; begin anew.
         """
 
     def on_commit(self, call: Callable[[], None]) -> None:
@@ -126,14 +192,18 @@ class Store(Protocol):
     """The truth."""
 
     def transaction(
-        self, namespace: str, workflow_id: str
-    ) -> AbstractContextManager[Transaction]: ...
+        self, namespace: str, workflow_id: str, *, wait: timedelta | None = None
+    ) -> AbstractContextManager[Transaction]:
+        """Open one; `wait` bounds the time spent on locks (None: the host's own bound)."""
 
     def now(self) -> datetime:
         """The store's clock."""
 
     def inside_callers_transaction(self) -> bool:
         """Whether the calling code holds a transaction of its own open, which ours would join."""
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """Call after the caller's transaction commits, or at once when none is open."""
 
     # ---- reading, without locks
 
@@ -144,7 +214,10 @@ class Store(Protocol):
         """The state as last committed."""
 
     def read_activities(self, key: RunKey) -> list[PendingActivity]:
-        """All open activities of a run, in order of their scheduled event ids."""
+        """The pending activities of a run, in order of their scheduled event ids.
+
+        Of a closed run: those that were pending when it closed.
+        """
 
     def read_inbox(self, key: RunKey) -> list[InboxItem]:
         """All waiting arrivals of a run, in order."""
@@ -163,11 +236,14 @@ class Store(Protocol):
     def read_journal(self, key: RunKey) -> list[Journal]:
         """What operators must know of a run, oldest first."""
 
+    def write_journal(self, entries: Sequence[Journal]) -> None:
+        """Add entries that belong to no change."""
+
     def read_visibility(self, key: RunKey) -> tuple[Memo | None, SearchAttributes | None]:
         """Memo and search attributes as they are now."""
 
     def namespace(self, name: str) -> Namespace | None:
-        """A registered namespace."""
+        """A registered namespace. Asked by every call: a host keeps it in memory."""
 
     def namespaces(self) -> list[Namespace]:
         """All registered namespaces, by name."""
@@ -175,7 +251,11 @@ class Store(Protocol):
     def list_runs(
         self, namespace: str, wanted: RunFilter, *, limit: int, after: bytes = b""
     ) -> tuple[list[WorkflowExecutionInfo], bytes]:
-        """A page of runs, newest start first, and the token of the next page (empty: none)."""
+        """A page of runs, newest start first, and the token of the next page (empty: none).
+
+        Raises:
+            ValueError: `after` is no token of this store.
+        """
 
     def count_runs(
         self, namespace: str, wanted: RunFilter, *, by_status: bool = False
@@ -192,27 +272,32 @@ class Store(Protocol):
         request_id: str = "",
         replaces: PendingActivity | None = None,
     ) -> int | None:
-        """Store an arrival and give its id; atomic with what follows.
+        """Store an arrival and give its id, in one transaction (or in the caller's).
 
         With `request_id`, None when the run had that id already. With `replaces`, that activity
-        goes away if its stamp is still the same, else None and nothing is stored.
+        goes away if its stamp is still the same, else None and nothing is stored. Ids rise in the
+        order in which rows of one run are taken in.
         """
 
-    def withdraw_inbox(self, key: RunKey, item_id: int) -> bool:
-        """Take an arrival back; False when it has been taken in already."""
+    def inbox_size(self, key: RunKey, limit: int) -> tuple[int, int]:
+        """How many arrivals of a run wait and their bytes; looks at no more than `limit` rows."""
+
+    def withdraw_inbox(self, key: RunKey, item_id: int, journal: Sequence[Journal] = ()) -> bool:
+        """Take an arrival back and journal it; False, and nothing done, when it was taken in."""
 
     def read_activity(self, key: RunKey, scheduled_event_id: int) -> PendingActivity | None:
-        """One open activity."""
+        """One open activity; None when it or its run is closed."""
 
     def replace_activity(
         self, old: PendingActivity, new: PendingActivity, journal: Sequence[Journal] = ()
     ) -> bool:
         """Replace if the stored stamp is still that of `old`; False when it isn't, or it closed.
 
-        `new.stamp` must be `old.stamp + 1`, except for a heartbeat, which keeps it.
+        `new.stamp` is `old.stamp + 1` when the standing of the attempt changes (claim, retry), and
+        `old.stamp` when only heartbeats, dispatch times or `due_at` do.
         """
 
-    # ---- finding work
+    # ---- finding work; the host leaves out what a newer release wrote
 
     def due_runs(self, now: datetime, limit: int) -> list[RunKey]:
         """Runs whose `wakeup_at` has come, nearest first."""
@@ -221,13 +306,15 @@ class Store(Protocol):
         """Pending activities whose `due_at` has come, nearest first."""
 
     def undelivered(self, before: datetime, limit: int) -> list[RunKey]:
-        """Runs with arrivals older than `before` that nobody took in."""
+        """Runs with arrivals stored before that time (by the store's clock) that nobody took in
+        although no workflow task is started, oldest first.
+        """
 
     def next_due(self) -> datetime | None:
         """The nearest `wakeup_at` or `due_at`."""
 
-    def set_wakeup(self, key: RunKey, at: datetime | None, expected_next_event_id: int) -> None:
-        """Move `wakeup_at` of a run that was found early, if it hasn't changed."""
+    def postpone_run(self, key: RunKey, until: datetime, journal: Journal) -> None:
+        """Move `wakeup_at`, whatever the state, and journal why: the run's sweep failed."""
 
     def unclaimed_workflow_tasks(self, namespace: str, task_queue: str, limit: int) -> list[RunKey]:
         """Runs of a queue whose workflow task waits for a worker, oldest first."""
@@ -238,7 +325,7 @@ class Store(Protocol):
         """Attempts of a queue that may start and wait for a worker, oldest first."""
 
     def claims_of(self, owner: str, limit: int) -> tuple[list[RunKey], list[PendingActivity]]:
-        """What a worker process holds."""
+        """What a worker process holds: started workflow tasks, started attempts."""
 
 
 class Dispatcher(Protocol):
@@ -247,11 +334,40 @@ class Dispatcher(Protocol):
     def dispatch(self, effects: Sequence[Effect]) -> None:
         """Announce, after the commit."""
 
-    def wait_history(self, key: RunKey, next_event_id: int, timeout: float) -> None:
-        """Return when a run's history may have grown past `next_event_id`, or after `timeout` s."""
+    def wait_history(self, key: RunKey, next_event_id: int, timeout: timedelta) -> None:
+        """Return when a run's history may have grown to `next_event_id` and beyond, at the latest
+        after `timeout`. May return too early; who waits looks again.
+        """
 
-    def wait_tasks(self, namespace: str, task_queue: str, timeout: float) -> None:
-        """Return when work may wait in a queue, or after `timeout` s."""
+    def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:
+        """Return when work may wait in a queue, at the latest after `timeout`."""
+
+    # ---- queries: a message to a worker, and a reply that is not stored
+
+    def dispatch_query(self, task: QueryTask) -> None:
+        """Ask a worker of the task's queue."""
+
+    def take_query(self, namespace: str, task_queue: str) -> QueryTask | None:
+        """The oldest question that waits in a queue, for a poller. A host whose messages bring
+        questions to workers by themselves answers None.
+        """
+
+    def answer_query(self, query_id: str, answer: WorkflowQueryResult) -> bool:
+        """Hand an answer to who asked; False when nobody waits for it any more, if that is known."""
+
+    def wait_answer(self, query_id: str, timeout: timedelta) -> WorkflowQueryResult | None:
+        """The answer, or None after `timeout`; the question may be asked about again."""
+
+    def forget_query(self, query_id: str) -> None:
+        """Nobody waits for an answer any more."""
+
+    # ---- who works
+
+    def note_worker(self, namespace: str, task_queue: str) -> None:
+        """A worker of this queue asked for workflow tasks now."""
+
+    def worker_seen(self, namespace: str, task_queue: str) -> bool:
+        """Whether a worker took workflow tasks of this queue in the last minutes; True if unknown."""
 
 
 class Ids(Protocol):
