@@ -1,9 +1,10 @@
 """What a host provides. Two sets exist: in memory (`wfcore.testing`) and Django with Celery.
 
-The contract suite in `wfcore.testing.port_contracts` holds for each. All methods are synchronous and
-may be called from several threads; nothing here is called while user code runs in a transaction.
+The contract suite in `wfcore.testing.port_contracts` holds for each. All methods are synchronous
+and may be called from several threads; nothing here is called while user code runs in a
+transaction.
 
-Isolation is READ COMMITTED, and what is written inside a caller's transaction is seen by that caller
+Isolation is READ COMMITTED; what is written inside a caller's transaction is seen by that caller
 only until it commits. Errors of this module are answers between the service and its ports; those
 that reach a caller are in `wfcore.exceptions`.
 """
@@ -353,7 +354,7 @@ class Dispatcher(Protocol):
         """
 
     def answer_query(self, query_id: str, answer: WorkflowQueryResult) -> bool:
-        """Hand an answer to who asked; False when nobody waits for it any more, if that is known."""
+        """Hand an answer to who asked; False if it is known that nobody waits any more."""
 
     def wait_answer(self, query_id: str, timeout: timedelta) -> WorkflowQueryResult | None:
         """The answer, or None after `timeout`; the question may be asked about again."""
@@ -367,7 +368,7 @@ class Dispatcher(Protocol):
         """A worker of this queue asked for workflow tasks now."""
 
     def worker_seen(self, namespace: str, task_queue: str) -> bool:
-        """Whether a worker took workflow tasks of this queue in the last minutes; True if unknown."""
+        """Whether a worker asked for work of this queue lately; True if that is unknown."""
 
 
 class Ids(Protocol):
