@@ -5,7 +5,7 @@ from datetime import datetime
 
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
-from wfcore.protocol.events import HistoryEvent
+from wfcore.protocol.events import HistoryEvent, WorkflowExecutionStarted
 from wfcore.protocol.payloads import Memo, SearchAttributes
 
 
@@ -22,9 +22,14 @@ class Change:
     #: the run is made by this change
     is_new: bool = False
     activities: dict[int, PendingActivity] = field(default_factory=dict)
+    #: all that waits, in order of arrival
     inbox: list[InboxItem] = field(default_factory=list)
+    #: attributes of event 1, when `transition.needs` asks for them
+    start_event: WorkflowExecutionStarted | None = None
 
     events: list[HistoryEvent] = field(default_factory=list)
+    #: attributes of `events` as they are stored (msgspec JSON), one each: encoded once, to be counted
+    encoded: list[bytes] = field(default_factory=list)
     activity_rows: dict[int, PendingActivity | None] = field(default_factory=dict)
     #: ids of the inbox rows that became events or were dropped
     inbox_taken: list[int] = field(default_factory=list)

@@ -85,8 +85,8 @@ class Recorded(_State, kw_only=True):
     first_task_scheduled: bool = False
     task: ScheduledTask | None = None
     timers: dict[str, Timer] = {}
-    #: scheduled event ids of open activities, in order
-    open_activities: list[int] = []
+    #: activity ids of open activities by scheduled event id, in order
+    open_activities: dict[int, str] = {}
     signal_count: int = 0
     cancel_requested: bool = False
     cancel_reason: str = ""

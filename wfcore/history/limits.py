@@ -1,0 +1,65 @@
+"""Every number that bounds a run, with Temporal's defaults; a host overrides single ones."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+_KB = 1024
+_MB = 1024 * _KB
+_YEAR = timedelta(days=365)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Limits of one run; the name in a comment is Temporal's key of dynamic configuration."""
+
+    #: `limit.historyCount.error`, `.warn`, `.suggestContinueAsNew`
+    history_events: int = 51_200
+    history_events_warn: int = 10_240
+    history_events_suggest: int = 4_096
+    #: `limit.historySize.error`, `.warn`, `.suggestContinueAsNew`
+    history_bytes: int = 50 * _MB
+    history_bytes_warn: int = 10 * _MB
+    history_bytes_suggest: int = 4 * _MB
+    #: `limit.blobSize.error`
+    blob_bytes: int = 2 * _MB
+    #: `limit.memoSize.error`
+    memo_bytes: int = 2 * _MB
+    #: `limit.mutableStateActivityFailureSize.error`
+    kept_failure_bytes: int = 4 * _KB
+    #: `limit.maxIDLength`
+    id_bytes: int = 1_000
+    #: `limit.numPendingActivities.error`
+    pending_activities: int = 2_000
+    #: `history.maximumSignalsPerExecution`
+    signals: int = 10_000
+    #: `history.maximumBufferedEventsBatch`, `history.maximumBufferedEventsSizeInBytes`
+    buffered_events: int = 100
+    buffered_bytes: int = 2 * _MB
+
+    #: longest duration; longer ones are capped
+    duration: timedelta = 100 * _YEAR
+    #: `history.defaultWorkflowTaskTimeout` and the cap, a constant
+    workflow_task_timeout: timedelta = timedelta(seconds=10)
+    workflow_task_timeout_cap: timedelta = timedelta(seconds=120)
+    #: `history.workflowTaskRetryMaxInterval`
+    workflow_task_retry_max: timedelta = timedelta(minutes=10)
+    #: `history.workflowTaskHeartbeatTimeout`
+    workflow_task_heartbeat: timedelta = timedelta(minutes=30)
+    #: `system.numConsecutiveWorkflowTaskProblemsToTriggerSearchAttribute`
+    reported_problems: int = 5
+    #: `history.workflowIdReuseMinimalInterval`
+    continue_as_new_interval: timedelta = timedelta(seconds=1)
+    #: `system.enableActivityEagerExecution`
+    eager_activities: bool = True
+
+    #: the wait until a message that led to no claim is sent again: first, doubled up to the last
+    resend_first: timedelta = timedelta(seconds=10)
+    resend_last: timedelta = timedelta(minutes=10)
+
+    def resend_after(self, sent: int) -> timedelta:
+        """How long the message sent for the `sent`-th time may remain without a claim."""
+        doubled = self.resend_first * 2 ** min(max(sent - 1, 0), 30)
+        return min(doubled, self.resend_last)
+
+
+DEFAULT_LIMITS = Limits()

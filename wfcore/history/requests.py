@@ -1,0 +1,236 @@
+"""What the outside asks of a run, and what it is told. Requests are complete: every id, name and
+number that a transition needs and can't derive comes with them, so that a transition repeats itself.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from wfcore.exceptions import RPCError
+from wfcore.history.state import InboxItem, PendingActivity, TaskClaim
+from wfcore.protocol.commands import Command
+from wfcore.protocol.common import WorkflowExecution
+from wfcore.protocol.enums import (
+    ContinueAsNewInitiator,
+    VersioningBehavior,
+    WorkflowTaskFailedCause,
+)
+from wfcore.protocol.failures import Failure
+from wfcore.protocol.metadata import (
+    Callback,
+    Link,
+    MeteringMetadata,
+    ResetPoints,
+    WorkflowTaskCompletedMetadata,
+)
+from wfcore.protocol.payloads import Header, Payloads
+from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
+
+#: Identity of what the engine does by itself, as Temporal's server writes it.
+ENGINE_IDENTITY = "history-service"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SignalRun:
+    """A signal. Its request id was checked for repetition by the service (`seen_request`)."""
+
+    signal_name: str
+    input: Payloads | None = None
+    identity: str = ""
+    header: Header | None = None
+    request_id: str = ""
+    external_workflow_execution: WorkflowExecution | None = None
+    links: tuple[Link, ...] = ()
+    #: of signal-with-start: ends a start delay
+    ends_delay: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StartRun:
+    """A new run.
+
+    `request` has been validated (ids, names, policies, sizes); timeouts are capped and the retry
+    policy is filled in by `start`. The other fields describe a run that follows another one or has
+    a parent.
+    """
+
+    run_id: str
+    request: StartWorkflowExecutionRequest
+    #: empty: this run is the first of its chain
+    first_execution_run_id: str = ""
+    #: the signal of signal-with-start
+    signal: SignalRun | None = None
+    #: wait before the first workflow task; None: the request's start delay
+    first_workflow_task_backoff: timedelta | None = None
+    #: the first workflow task is claimed in the same transaction, for the caller's own worker
+    eager_claim: "ClaimTask | None" = None
+
+    # a run that follows another one
+    continued_execution_run_id: str = ""
+    initiator: ContinueAsNewInitiator = ContinueAsNewInitiator.UNSPECIFIED
+    attempt: int = 1
+    #: end of the chain, fixed by its first run
+    expiration_time: datetime | None = None
+    prev_auto_reset_points: ResetPoints | None = None
+
+    # a child
+    parent_namespace: str = ""
+    parent_namespace_id: str = ""
+    parent: WorkflowExecution | None = None
+    parent_initiated_event_id: int = 0
+    root: WorkflowExecution | None = None
+    #: the first workflow task waits until the parent has recorded the start
+    waits_for_parent: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestCancelRun:
+    """A cancel request; a second one changes nothing."""
+
+    identity: str = ""
+    reason: str = ""
+    external_initiated_event_id: int = 0
+    external_workflow_execution: WorkflowExecution | None = None
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TerminateRun:
+    """End the run at once."""
+
+    reason: str = ""
+    details: Payloads | None = None
+    identity: str = ""
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttachStartRequest:
+    """A start with USE_EXISTING found this run open and has `on_conflict_options`."""
+
+    request_id: str = ""
+    completion_callbacks: tuple[Callback, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimTask:
+    """A worker takes the outstanding workflow task; `request_id` names the poll."""
+
+    request_id: str
+    identity: str = ""
+    #: boot id of the worker process; empty for a poll without a lease
+    owner: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskToken:
+    """The claim that an answer belongs to; all parts must still hold."""
+
+    scheduled_event_id: int
+    started_event_id: int
+    attempt: int
+    started_at: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompleteTask:
+    """A worker's answer to a workflow task.
+
+    `next_run_id` is used when the answer makes another run, `next_claim` when a task follows and
+    the worker takes it at once (`return_new_workflow_task`).
+    """
+
+    token: TaskToken
+    commands: tuple[Command, ...] = ()
+    identity: str = ""
+    next_run_id: str = ""
+    force_create_new_workflow_task: bool = False
+    next_claim: ClaimTask | None = None
+    sdk_metadata: WorkflowTaskCompletedMetadata | None = None
+    metering_metadata: MeteringMetadata | None = None
+    binary_checksum: str = ""
+    versioning_behavior: VersioningBehavior = VersioningBehavior.UNSPECIFIED
+    #: request id and boot id for activities that this answer schedules and takes (eager)
+    activity_request_id: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailTask:
+    """A worker reports that a workflow task failed."""
+
+    token: TaskToken
+    cause: WorkflowTaskFailedCause
+    failure: Failure | None = None
+    identity: str = ""
+    binary_checksum: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TaskLost:
+    """The process that held the claim is dead; as if the task had timed out now.
+
+    A claim by another owner, or none, makes this a no-op.
+    """
+
+    owner: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrive:
+    """A fact for an open run, from `machines.activity`; `closes` is the activity that ends by it."""
+
+    item: InboxItem
+    closes: PendingActivity | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DeliverInbox:
+    """Take in what waits in the inbox (`Change.inbox`).
+
+    With a workflow task started, nothing happens unless the buffer's limit is exceeded, which fails
+    the task. On a closed run the rows are dropped and journalled.
+    """
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Due:
+    """Do what has come due: timers, timeouts, end of a start delay, a message to send again."""
+
+    next_run_id: str = ""
+
+
+Request = (
+    SignalRun
+    | RequestCancelRun
+    | TerminateRun
+    | AttachStartRequest
+    | ClaimTask
+    | CompleteTask
+    | FailTask
+    | TaskLost
+    | Arrive
+    | DeliverInbox
+    | Due
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """What a transition says besides what it changed.
+
+    `error` is to be raised after the change has been saved: what it says has been recorded.
+    `waiting` means that a workflow task is started and nothing changed: leave the transaction and
+    store this with `Store.put_inbox`.
+    """
+
+    error: RPCError | None = None
+    waiting: InboxItem | None = None
+    #: the claimed workflow task: of `ClaimTask`, or the one that follows a `CompleteTask`
+    claim: TaskClaim | None = None
+    #: the claim was made before by the same poll
+    repeated: bool = False
+    #: eager activities, claimed for the worker that answered
+    activities: list[PendingActivity] = field(default_factory=list)
+    #: event that stands for the request, 0 without one
+    event_id: int = 0
