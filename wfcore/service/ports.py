@@ -77,11 +77,6 @@ class RunHead:
     workflow_type: str
     task_queue: str
     first_execution_run_id: str
-    #: signals in the history; those that wait in the inbox are not counted
-    signal_count: int = 0
-    cancel_requested: bool = False
-    #: `Volatile.closing`: signals are refused while a workflow task is started
-    closing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -180,9 +175,10 @@ class Transaction(Protocol):
         `read_activities` goes on showing them, for all other calls they don't exist.
 
         Raises:
-            StaleActivityError: the row of a pending activity in `activity_rows` has another stamp
-                than the one that `activities` gave in this transaction (or is gone).
+            StaleActivityError: a pending activity that `change.activities` holds and
+                `activity_rows` replaces or removes has another stamp by now, or is gone.
             CurrentRunChangedError: another run of the workflow id came first; begin anew.
+            StartContendedError: another open transaction makes a run of this workflow id.
         """
 
     def on_commit(self, call: Callable[[], None]) -> None:
@@ -211,8 +207,12 @@ class Store(Protocol):
     def head(self, namespace: str, workflow_id: str, run_id: str = "") -> RunHead | None:
         """A run, or the current one; None when there is none."""
 
-    def read_state(self, key: RunKey) -> MutableState | None:
-        """The state as last committed."""
+    def read_state(self, namespace: str, workflow_id: str, run_id: str = "") -> MutableState | None:
+        """The state of a run, or of the current one, as last committed; None when there is none.
+
+        Raises:
+            SnapshotTooNewError: a newer release wrote it.
+        """
 
     def read_activities(self, key: RunKey) -> list[PendingActivity]:
         """The pending activities of a run, in order of their scheduled event ids.
