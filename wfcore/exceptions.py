@@ -293,6 +293,37 @@ class NotInWorkflowEventLoopError(FailureError):
         super().__init__(message)
 
 
+class RestrictedWorkflowAccessError(NondeterminismError):
+    """Workflow code used what gives another result on replay; `name` is what it called."""
+
+    def __init__(self, name: str, advice: str) -> None:
+        self.name = name
+        super().__init__(
+            f"Workflow code must not use {name}: a replay would not get the same result. {advice}"
+        )
+
+
+class HistoryMismatchError(NondeterminismError):
+    """A recorded event and what the workflow's code does disagree.
+
+    `event_id` and `event_type` name the event, or are 0 and empty where the history has none for
+    the command; `command` and `location` (file:line) are empty where the code issued none.
+    """
+
+    def __init__(
+        self, message: str, *, event_id: int, event_type: str, command: str, location: str
+    ) -> None:
+        super().__init__(message)
+        self.event_id = event_id
+        self.event_type = event_type
+        self.command = command
+        self.location = location
+
+
+class MalformedHistoryError(TemporalError):
+    """A history breaks the rules that every server keeps; nothing can be replayed from it."""
+
+
 class WorkflowDeadlockError(TemporalError):
     """Workflow code did not yield in time; it must not block, compute for long or do I/O."""
 
