@@ -1,0 +1,1 @@
+"""Two ordinary Django apps that use durable workflows: `orders` and `flights`."""

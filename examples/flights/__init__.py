@@ -1,0 +1,1 @@
+"""A year of flights, summed up month by month in parallel, as a report and a plot."""
