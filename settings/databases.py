@@ -1,6 +1,6 @@
 """Database entries with the options that the engine relies on.
 
-SQLite begins each transaction as a writer (IMMEDIATE), keeps a write-ahead log and waits for a lock;
+SQLite begins each transaction as a writer (IMMEDIATE), keeps a write-ahead log and waits for locks;
 PostgreSQL keeps its connections and asks whether they live before it uses them again.
 """
 
@@ -31,8 +31,8 @@ def sqlite(name: Path | str) -> dict[str, Any]:
 def from_url(url: str, *, pool: bool = False) -> dict[str, Any]:
     """The database that a URL names.
 
-    With `pool`, threads and greenlets share a pool of the process: right under ASGI and gevent, slow
-    under Celery's prefork, whose parent closes the pool around each task.
+    With `pool`, threads and greenlets share the connections of a process: right under ASGI and
+    gevent, slow under Celery's prefork, whose parent closes the pool around each task.
     """
     parsed: dict[str, Any] = environ.Env.db_url_config(url)
     if urlsplit(url).scheme == "sqlite":

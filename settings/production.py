@@ -1,6 +1,6 @@
 """Production: all that differs between installations comes from the environment.
 
-Required: SECRET_KEY, ALLOWED_HOSTS, DATABASE_URL, REDIS_URL. A missing one ends the process at once.
+Required: SECRET_KEY, ALLOWED_HOSTS, DATABASE_URL, REDIS_URL. A missing one ends the process.
 """
 
 import environ

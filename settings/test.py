@@ -1,7 +1,7 @@
 """The test suite. tests/conftest.py points the database and the broker at private servers.
 
-It does so when the first test asks for them, so that unit tests run without either. What stands here
-is what a process started by a test gets from its environment.
+It does so when the first test asks for them, so that unit tests run without either. What stands
+here is what a process started by a test gets from its environment.
 """
 
 import environ

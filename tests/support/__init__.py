@@ -1,0 +1,1 @@
+"""Builders and waits that several test folders share."""
