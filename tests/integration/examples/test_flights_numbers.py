@@ -20,9 +20,9 @@ BY_CARRIER_AND_HOUR = """
            avg(CASE WHEN dep_time IS NOT NULL THEN dep_delay END)
     FROM flights GROUP BY carrier, hour ORDER BY carrier, hour
 """
-BY_MONTH = (
-    "SELECT month, count(*), sum(dep_time IS NULL) FROM flights GROUP BY month ORDER BY month"
-)
+BY_MONTH = """
+    SELECT month, count(*), sum(dep_time IS NULL) FROM flights GROUP BY month ORDER BY month
+"""
 
 
 @pytest.fixture(scope="module")
