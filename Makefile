@@ -15,7 +15,8 @@ XDIST_integration := -n 2
 XDIST_conformance := -n 2
 XDIST_e2e :=
 
-.PHONY: help venv demo test check conformance bench coverage lock format clean
+.PHONY: help venv demo test check check-lint check-types check-imports check-migrations check-django check-spelling
+.PHONY: conformance bench coverage lock format clean
 .DEFAULT_GOAL := help
 
 help:
@@ -55,13 +56,26 @@ test-%: venv
 	  $(BIN)/python -m pytest tests/$* $(XDIST_$*) --stack $(STACK) $(PYTEST_ARGS); \
 	else echo "== $*: no tests"; fi
 
-check: venv
+# `make -k check` goes on after a failure.
+check: check-lint check-types check-imports check-migrations check-django check-spelling
+
+check-lint: venv
 	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff format --check --output-format concise .
+
+check-types: venv
 	$(BIN)/mypy
+
+check-imports: venv
 	$(BIN)/lint-imports
+
+check-migrations: venv
 	DATABASE_URL=sqlite://:memory: $(BIN)/python manage.py makemigrations --check --dry-run
+
+check-django: venv
 	git ls-files -z '*.py' | xargs -0 $(BIN)/django-upgrade --target-version 5.2 --check
+
+check-spelling: venv
 	$(BIN)/codespell
 
 bench: venv
