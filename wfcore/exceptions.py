@@ -324,6 +324,14 @@ class MalformedHistoryError(TemporalError):
     """A history breaks the rules that every server keeps; nothing can be replayed from it."""
 
 
+class CompleteAsyncError(BaseException):
+    """An activity's function ends here, its result comes later from outside.
+
+    Raised by `wfcore.activity.raise_complete_async`; let it pass. No `Exception`, so that code
+    which catches those doesn't swallow it.
+    """
+
+
 class WorkflowDeadlockError(TemporalError):
     """Workflow code did not yield in time; it must not block, compute for long or do I/O."""
 

@@ -274,7 +274,7 @@ def _to_key(hint: Any, key: Any, custom_converters: Sequence[JSONTypeConverter])
         return hint(key)
     if hint is bool:
         return _KEY_WORDS[key]
-    if hint is type(None):
+    if hint is None or hint is type(None):
         return {"null": None}.get(key, key)
     if inspect.isclass(hint) and issubclass(hint, enum.IntEnum):
         return hint(int(key))
