@@ -11,6 +11,8 @@ from settings.databases import from_url, sqlite
 
 env = environ.Env()
 
+INSTALLED_APPS += ["examples.orders", "examples.flights"]
+
 DEBUG = True
 # Known to everybody, and good for nothing but a machine of one's own.
 SECRET_KEY = "local-development-only-" + "0" * 40

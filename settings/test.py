@@ -11,6 +11,8 @@ from settings.databases import from_url
 
 env = environ.Env()
 
+INSTALLED_APPS += ["examples.orders", "examples.flights"]
+
 DEBUG = False
 SECRET_KEY = "tests-only-" + "0" * 50
 ALLOWED_HOSTS = ["localhost", "127.0.0.1", "testserver"]
