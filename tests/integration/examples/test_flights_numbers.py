@@ -6,6 +6,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ET
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ BY_MONTH = """
 
 
 @pytest.fixture(scope="module")
-def flights_table(tmp_path_factory: pytest.TempPathFactory) -> sqlite3.Connection:
+def flights_table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sqlite3.Connection]:
     """The whole table in SQLite, unpacked to a file and split by hand."""
     with zipfile.ZipFile(dataset.table_path()) as archive:
         file = Path(archive.extract("flights.csv", tmp_path_factory.mktemp("flights")))
@@ -41,7 +42,8 @@ def flights_table(tmp_path_factory: pytest.TempPathFactory) -> sqlite3.Connectio
         "INSERT INTO flights VALUES (?, nullif(?, 'NA'), nullif(?, 'NA'), ?, ?)",
         ((row[1], row[3], row[5], row[9], row[16]) for row in fields),
     )
-    return connection
+    yield connection
+    connection.close()
 
 
 @pytest.fixture(scope="module")
