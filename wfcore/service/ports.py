@@ -154,6 +154,9 @@ class Transaction(Protocol):
     def events(self, run_id: str, event_ids: Sequence[int]) -> list[HistoryEvent]:
         """Some events by their ids, in order."""
 
+    def memo(self, run_id: str) -> Memo | None:
+        """The memo of a run as it is now."""
+
     def seen_request(self, run_id: str, request_id: str) -> bool:
         """Record a signal's request id; True when the run had it already. Kept with the run.
 
@@ -170,6 +173,9 @@ class Transaction(Protocol):
         `wakeup_at` is set to `next_deadline` when that is nearer than the stored one, when the
         stored one has come (not after `change.now`), or when they differ by more than a minute;
         else it may stay as it is, earlier than needed. It is never later than `next_deadline`.
+
+        `reported_problems` becomes the search attribute TemporalReportedProblems: see
+        `wfcore.service.infos.with_reported_problems`.
 
         A change that closes the run ends the standing of its activities that are still pending:
         `read_activities` goes on showing them, for all other calls they don't exist.
@@ -273,7 +279,7 @@ class Store(Protocol):
         request_id: str = "",
         replaces: PendingActivity | None = None,
     ) -> int | None:
-        """Store an arrival and give its id, in one transaction (or in the caller's).
+        """Store an arrival and give its id, in one transaction, or in the open one of this thread.
 
         With `request_id`, None when the run had that id already. With `replaces`, that activity
         goes away if its stamp is still the same, else None and nothing is stored. Ids rise in the
