@@ -1,0 +1,1 @@
+"""Ports in memory, a simulator of the whole system, and a time-skipping environment."""
