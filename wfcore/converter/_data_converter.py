@@ -5,7 +5,7 @@ Values pass the converter and then the codec on the way out, and back in the opp
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -121,15 +121,15 @@ class DataConverter(WithSerializationContext):
         for name in ("payload_converter", "payload_codec", "failure_converter"):
             part = getattr(self, name)
             if isinstance(part, WithSerializationContext):
-                changed = part.with_context(context)
-                if changed is not part:
-                    changes[name] = changed
+                with_context = part.with_context(context)
+                if with_context is not part:
+                    changes[name] = with_context
         if not changes:
             return self
-        copy = dataclasses.replace(self)
+        changed = copy.copy(self)  # dataclasses.replace would make the other parts anew
         for name, part in changes.items():
-            object.__setattr__(copy, name, part)
-        return copy
+            object.__setattr__(changed, name, part)
+        return changed
 
 
 DataConverter.default = DataConverter()
