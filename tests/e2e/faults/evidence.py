@@ -105,11 +105,12 @@ def _judge_end(end: End, history: dict[str, list[dict[str, object]]]) -> list[st
 
 def _judge_shop(plan: Plan) -> list[str]:
     """The shop's own books: every order at its right end, nothing done twice, nothing lacking."""
-    findings = []
     statuses = dict(Order.objects.values_list("number", "status"))
-    for order in plan.orders:
-        if statuses.get(order.number) != order.end:
-            findings.append(f"{order.number} is {statuses.get(order.number)}, not {order.end}")
+    findings = [
+        f"{order.number} is {statuses.get(order.number)}, not {order.end}"
+        for order in plan.orders
+        if statuses.get(order.number) != order.end
+    ]
     shipped = {order.number for order in plan.orders if order.end is End.SHIPPED}
     books = {
         "have a receipt": Receipt.objects.values_list("order__number", flat=True),
