@@ -36,7 +36,8 @@ def parse(given: Sequence[str] | None) -> argparse.Namespace:
 
 
 def tell(text: str) -> None:
-    print(text, flush=True)
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
 
 
 def play(arguments: argparse.Namespace) -> dict[str, Any]:
