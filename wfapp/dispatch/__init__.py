@@ -1,0 +1,1 @@
+"""Work is announced, claimed and run through Celery; the database stays the only truth."""

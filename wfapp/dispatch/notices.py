@@ -1,0 +1,221 @@
+"""Short-lived news between processes: a history grew, a question has its answer, a timer is near.
+
+None of it is stored for long and any of it may be lost. Whoever waits is woken by a notice or, at
+the latest after `LONGEST_WAIT`, to look for himself.
+"""
+
+import contextlib
+import secrets
+import threading
+import time
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Protocol
+
+from wfapp.dispatch.broker import BrokerAwayError, BrokerLink
+
+#: Waiting is cut into pieces of this length, since a notice may be lost.
+LONGEST_WAIT = timedelta(seconds=5)
+#: The same while there is nobody who could bring a notice.
+WAIT_WITHOUT_NOTICES = timedelta(milliseconds=500)
+#: How long an answer is kept for who asked.
+REPLY_EXPIRES = timedelta(seconds=60)
+#: A blocking read of Redis ends before the socket's own time limit.
+_READ_SLICE = 0.5
+_REPLIES_KEPT = 1000
+
+
+def history_topic(run_id: str) -> str:
+    """The topic of a run's history."""
+    return f"history.{run_id}"
+
+
+def tasks_topic(namespace: str, task_queue: str) -> str:
+    """The topic of work in a task queue."""
+    return f"tasks.{namespace}.{task_queue}"
+
+
+class Notices(Protocol):
+    """How news travels. Nothing here raises because of the broker."""
+
+    def publish(self, topics: Sequence[str]) -> None:
+        """Wake those who wait for one of the topics."""
+
+    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+        """Return after a notice, or after `timeout` or a part of it.
+
+        `happened` is asked once nothing can be missed any more; when it says yes, nobody waits.
+        """
+
+    def wake_ticker(self) -> None:
+        """A deadline is near: a ticker should look now."""
+
+    def wait_wake(self, timeout: timedelta) -> None:
+        """Return when the ticker is needed, or after `timeout` or a part of it."""
+
+    def reply(self, query_id: str, answer: bytes) -> bool:
+        """Leave an answer for who asked; False when it is known that nobody takes it."""
+
+    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
+        """The answer, or None after `timeout`."""
+
+    def forget_reply(self, query_id: str) -> None:
+        """Nobody waits for this answer any more."""
+
+    def epoch(self) -> str | None:
+        """What names the broker's memory: another value than before means that it was emptied.
+
+        None if that is not known now, or if the broker tells nothing of the kind.
+        """
+
+
+class LocalNotices:
+    """News within one process."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, list[threading.Event]] = defaultdict(list)
+        self._wake = threading.Event()
+        self._replies: OrderedDict[str, bytes] = OrderedDict()
+
+    def publish(self, topics: Sequence[str]) -> None:
+        with self._lock:
+            for topic in topics:
+                for event in self._waiting.get(topic, ()):
+                    event.set()
+
+    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+        with self._listening(topic) as event:
+            if not happened():
+                event.wait(min(timeout, LONGEST_WAIT).total_seconds())
+
+    def wake_ticker(self) -> None:
+        self._wake.set()
+
+    def wait_wake(self, timeout: timedelta) -> None:
+        self._wake.wait(timeout.total_seconds())
+        self._wake.clear()
+
+    def reply(self, query_id: str, answer: bytes) -> bool:
+        with self._lock:
+            self._replies[query_id] = answer
+            while len(self._replies) > _REPLIES_KEPT:
+                self._replies.popitem(last=False)
+        self.publish([f"reply.{query_id}"])
+        return True
+
+    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
+        with self._listening(f"reply.{query_id}") as event:
+            if query_id not in self._replies:
+                event.wait(timeout.total_seconds())
+        return self._replies.pop(query_id, None)
+
+    def forget_reply(self, query_id: str) -> None:
+        self._replies.pop(query_id, None)
+
+    def epoch(self) -> str | None:
+        return None
+
+    @contextlib.contextmanager
+    def _listening(self, topic: str) -> Iterator[threading.Event]:
+        event = threading.Event()
+        with self._lock:
+            self._waiting[topic].append(event)
+        try:
+            yield event
+        finally:
+            with self._lock:
+                self._waiting[topic].remove(event)
+                if not self._waiting[topic]:
+                    del self._waiting[topic]
+
+
+class RedisNotices:
+    """News through the Redis that is the broker: channels, and lists and keys that expire."""
+
+    def __init__(self, link: BrokerLink, prefix: str = "wfapp.") -> None:
+        self._link = link
+        self._prefix = prefix
+
+    def publish(self, topics: Sequence[str]) -> None:
+        with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
+            pipeline = client.pipeline(transaction=False)
+            for topic in topics:
+                pipeline.publish(self._prefix + topic, b"1")
+            pipeline.execute()
+
+    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+        try:
+            with self._link.redis() as client, client.pubsub() as channel:
+                channel.subscribe(self._prefix + topic)
+                _read(channel, 1.0)  # the confirmation: from now on nothing is missed
+                if not happened():
+                    _read(channel, min(timeout, LONGEST_WAIT).total_seconds())
+        except BrokerAwayError:
+            time.sleep(min(timeout, WAIT_WITHOUT_NOTICES).total_seconds())
+
+    def wake_ticker(self) -> None:
+        with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
+            key = f"{self._prefix}wake"
+            pipeline = client.pipeline(transaction=False)
+            pipeline.lpush(key, b"1").ltrim(key, 0, 0).expire(key, REPLY_EXPIRES).execute()
+
+    def wait_wake(self, timeout: timedelta) -> None:
+        seconds = min(timeout.total_seconds(), _READ_SLICE)
+        try:
+            with self._link.redis() as client:
+                client.blpop([f"{self._prefix}wake"], max(seconds, 0.01))
+        except BrokerAwayError:
+            time.sleep(seconds)
+
+    def reply(self, query_id: str, answer: bytes) -> bool:
+        with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
+            pipeline = client.pipeline(transaction=False)
+            pipeline.rpush(self._reply_key(query_id), answer)
+            pipeline.expire(self._reply_key(query_id), REPLY_EXPIRES)
+            pipeline.execute()
+        return True
+
+    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
+        end = time.monotonic() + timeout.total_seconds()
+        while (left := end - time.monotonic()) > 0:
+            try:
+                with self._link.redis() as client:
+                    found = client.blpop([self._reply_key(query_id)], min(left, _READ_SLICE))
+            except BrokerAwayError:
+                time.sleep(min(left, WAIT_WITHOUT_NOTICES.total_seconds()))
+                continue
+            if found:
+                answer: bytes = found[1]
+                return answer
+        return None
+
+    def forget_reply(self, query_id: str) -> None:
+        with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
+            client.delete(self._reply_key(query_id))
+
+    def epoch(self) -> str | None:
+        with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
+            key = f"{self._prefix}epoch"
+            found = client.get(key)
+            if found is None:
+                client.set(key, secrets.token_hex(16), nx=True)
+                found = client.get(key)
+            return found.decode() if found else None
+        return None
+
+    def _reply_key(self, query_id: str) -> str:
+        return f"{self._prefix}reply.{query_id}"
+
+
+class _Channel(Protocol):
+    def get_message(self, *, timeout: float) -> object: ...
+
+
+def _read(channel: _Channel, seconds: float) -> None:
+    """One message; redis-py gives up early on some that it handles itself."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        if channel.get_message(timeout=left) is not None:
+            return
