@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from celery import Celery
@@ -21,6 +22,7 @@ from packaging.specifiers import SpecifierSet
 import wfapp
 import wfcore
 from settings.databases import from_url, sqlite
+from tests import conftest
 from tools.services import GivenServer, Services
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -263,3 +265,21 @@ class TestGivenServers:
         assert isinstance(given.redis, GivenServer)
         with pytest.raises(RuntimeError, match="REDIS_URL names a server that is not ours"):
             given.redis.empty()
+
+
+class TestSkips:
+    @pytest.mark.parametrize(
+        ("in_ci", "marks", "outcome"),
+        [("true", [], "failed"), ("", [], "skipped"), ("true", ["unit"], "skipped")],
+    )
+    def test_a_test_that_skips_itself_fails_in_ci_unless_it_is_a_unit_test(
+        self, monkeypatch: pytest.MonkeyPatch, in_ci: str, marks: list[str], outcome: str
+    ) -> None:
+        monkeypatch.setenv("CI", in_ci)
+        item = SimpleNamespace(get_closest_marker=lambda name: name in marks)
+        report = SimpleNamespace(skipped=True, outcome="skipped", longrepr="no server")
+        hook = conftest.pytest_runtest_makereport(item)
+        next(hook)
+        with pytest.raises(StopIteration):
+            hook.send(report)
+        assert report.outcome == outcome
