@@ -1,0 +1,12 @@
+"""The local project with the demo's pace: what takes days in the shop takes seconds here."""
+
+from datetime import timedelta
+
+from settings.local import *  # noqa: F403
+
+ORDERS = {
+    "approval_timeout": timedelta(seconds=8),
+    "remind_every": timedelta(seconds=2.5),
+    "charge_retry": timedelta(seconds=0.5),
+    "work": timedelta(seconds=0.4),
+}
