@@ -152,6 +152,7 @@ class Stack:
         return self.start(
             name,
             *("celery", "-A", "settings", "beat", "--loglevel=INFO"),
+            "--scheduler=wfapp.beat.scheduler:TickingScheduler",
             f"--schedule={self.directory / 'beat-schedule'}",
             "--pidfile=",
             *extra,
