@@ -8,7 +8,7 @@ from wfcore import workflow
 
 with workflow.unsafe.imports_passed_through():
     from examples.flights import activities
-    from examples.flights.summary import merge
+    from examples.flights.summary import MonthSummary, merge
 
 
 @dataclass
@@ -54,7 +54,7 @@ class FlightsReport:
             cancelled=sum(month.cancelled for month in totals),
         )
 
-    async def _month(self, month: int) -> activities.MonthSummary:
+    async def _month(self, month: int) -> MonthSummary:
         summary = await workflow.execute_activity(
             activities.summarise_month,
             month,
