@@ -9,6 +9,8 @@ from pathlib import Path
 
 from tools.demo import embedded, server
 from tools.demo.account import Account
+from tools.services import ServiceError
+from tools.stack import ProgramError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -42,6 +44,9 @@ def main(given: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         account.say("stopped")
         return 130
+    except (ServiceError, ProgramError) as error:
+        sys.stderr.write(f"demo: {error}\n")
+        return 1
     return 0
 
 
