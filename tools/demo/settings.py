@@ -10,3 +10,12 @@ ORDERS = {
     "charge_retry": timedelta(seconds=0.5),
     "work": timedelta(seconds=0.4),
 }
+
+# The account's process has the terminal for itself.
+DEMO_LOG = env.str("DEMO_LOG", default="")  # noqa: F405
+if DEMO_LOG:
+    LOGGING["handlers"]["console"] = {  # noqa: F405
+        "class": "logging.FileHandler",
+        "filename": DEMO_LOG,
+        "formatter": "line",
+    }
