@@ -35,6 +35,7 @@ def play(account: Account, output: Path, keep_seconds: float) -> None:
         os.environ.update(environment)
         with Stack(Path(scratch), environment) as stack:
             base = _start(stack, account)
+            os.environ["DEMO_LOG"] = str(Path(scratch) / "demo.log")
             django.setup()
             _tell_the_story(stack, account, output)
             _where_to_look(account, environment, base, password)
