@@ -24,11 +24,12 @@ class Change:
     activities: dict[int, PendingActivity] = field(default_factory=dict)
     #: all that waits, in order of arrival
     inbox: list[InboxItem] = field(default_factory=list)
-    #: attributes of event 1, when `transition.needs` asks for them
+    #: attributes of event 1 and the memo as it is now, when `transition.needs` asks for them
     start_event: WorkflowExecutionStarted | None = None
+    current_memo: Memo | None = None
 
     events: list[HistoryEvent] = field(default_factory=list)
-    #: attributes of `events` as they are stored (msgspec JSON), one each: encoded once, to be counted
+    #: attributes of `events` as they are stored (msgspec JSON), one each, since they were counted
     encoded: list[bytes] = field(default_factory=list)
     activity_rows: dict[int, PendingActivity | None] = field(default_factory=dict)
     #: ids of the inbox rows that became events or were dropped
@@ -36,6 +37,9 @@ class Change:
     #: memo and search attributes as they are after this change; None: as before
     memo: Memo | None = None
     search_attributes: SearchAttributes | None = None
+    #: value of the search attribute TemporalReportedProblems after this change; empty: it goes
+    #: away; None: as before
+    reported_problems: tuple[str, ...] | None = None
     effects: list[Effect] = field(default_factory=list)
     journal: list[Journal] = field(default_factory=list)
     #: earliest deadline after this change, for `wakeup_at`; None: nothing can come due

@@ -6,6 +6,7 @@ from datetime import timedelta
 _KB = 1024
 _MB = 1024 * _KB
 _YEAR = timedelta(days=365)
+_MOST_DOUBLINGS = 30
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,8 +59,8 @@ class Limits:
 
     def resend_after(self, sent: int) -> timedelta:
         """How long the message sent for the `sent`-th time may remain without a claim."""
-        doubled = self.resend_first * 2 ** min(max(sent - 1, 0), 30)
-        return min(doubled, self.resend_last)
+        doublings = min(max(sent - 1, 0), _MOST_DOUBLINGS)
+        return min(self.resend_first * (1 << doublings), self.resend_last)
 
 
 DEFAULT_LIMITS = Limits()

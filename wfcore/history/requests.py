@@ -1,5 +1,5 @@
 """What the outside asks of a run, and what it is told. Requests are complete: every id, name and
-number that a transition needs and can't derive comes with them, so that a transition repeats itself.
+number that a transition needs and can't derive comes with them, so that it repeats itself.
 """
 
 from dataclasses import dataclass, field
@@ -9,17 +9,13 @@ from wfcore.exceptions import RPCError
 from wfcore.history.state import InboxItem, PendingActivity, TaskClaim
 from wfcore.protocol.commands import Command
 from wfcore.protocol.common import WorkflowExecution
-from wfcore.protocol.enums import (
-    ContinueAsNewInitiator,
-    VersioningBehavior,
-    WorkflowTaskFailedCause,
-)
+from wfcore.protocol.enums import VersioningBehavior, WorkflowTaskFailedCause
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.metadata import (
     Callback,
     Link,
     MeteringMetadata,
-    ResetPoints,
+    WorkerVersionStamp,
     WorkflowTaskCompletedMetadata,
 )
 from wfcore.protocol.payloads import Header, Payloads
@@ -45,32 +41,32 @@ class SignalRun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ClaimTask:
+    """A worker takes the outstanding workflow task; `request_id` names the poll."""
+
+    request_id: str
+    identity: str = ""
+    #: boot id of the worker process; empty for a poll without a lease
+    owner: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class StartRun:
-    """A new run.
+    """A run that a client or a parent starts.
 
     `request` has been validated (ids, names, policies, sizes); timeouts are capped and the retry
-    policy is filled in by `start`. The other fields describe a run that follows another one or has
-    a parent.
+    policy is filled in by `start`.
     """
 
     run_id: str
     request: StartWorkflowExecutionRequest
-    #: empty: this run is the first of its chain
-    first_execution_run_id: str = ""
     #: the signal of signal-with-start
     signal: SignalRun | None = None
     #: wait before the first workflow task; None: the request's start delay
     first_workflow_task_backoff: timedelta | None = None
-    #: the first workflow task is claimed in the same transaction, for the caller's own worker
-    eager_claim: "ClaimTask | None" = None
-
-    # a run that follows another one
-    continued_execution_run_id: str = ""
-    initiator: ContinueAsNewInitiator = ContinueAsNewInitiator.UNSPECIFIED
-    attempt: int = 1
-    #: end of the chain, fixed by its first run
-    expiration_time: datetime | None = None
-    prev_auto_reset_points: ResetPoints | None = None
+    #: the first workflow task is claimed in the same transaction, for the caller's own worker;
+    #: passed over when there is a backoff
+    eager_claim: ClaimTask | None = None
 
     # a child
     parent_namespace: str = ""
@@ -113,16 +109,6 @@ class AttachStartRequest:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ClaimTask:
-    """A worker takes the outstanding workflow task; `request_id` names the poll."""
-
-    request_id: str
-    identity: str = ""
-    #: boot id of the worker process; empty for a poll without a lease
-    owner: str = ""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class TaskToken:
     """The claim that an answer belongs to; all parts must still hold."""
 
@@ -149,6 +135,7 @@ class CompleteTask:
     sdk_metadata: WorkflowTaskCompletedMetadata | None = None
     metering_metadata: MeteringMetadata | None = None
     binary_checksum: str = ""
+    worker_version: WorkerVersionStamp | None = None
     versioning_behavior: VersioningBehavior = VersioningBehavior.UNSPECIFIED
     #: request id and boot id for activities that this answer schedules and takes (eager)
     activity_request_id: str = ""
@@ -178,7 +165,7 @@ class TaskLost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrive:
-    """A fact for an open run, from `machines.activity`; `closes` is the activity that ends by it."""
+    """A fact for an open run, from `machines.activity`; `closes` is the activity it ends."""
 
     item: InboxItem
     closes: PendingActivity | None = None

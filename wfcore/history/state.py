@@ -1,4 +1,4 @@
-"""The state of one run: all that is needed to decide what may happen next, and nothing of user data.
+"""The state of one run: all that is needed to decide what may happen next, no user data.
 
 `Recorded` follows from the events alone (`rebuild` proves it); `Volatile` is listed field by field,
 and a rebuild loses it, as in Temporal. Pending activities are values of their own, outside of the
@@ -11,13 +11,19 @@ from enum import IntEnum
 import msgspec
 
 from wfcore.protocol.common import Priority, RetryPolicy, WorkflowExecution
-from wfcore.protocol.enums import ContinueAsNewInitiator, PendingActivityState
+from wfcore.protocol.enums import (
+    ContinueAsNewInitiator,
+    PendingActivityState,
+    SuggestContinueAsNewReason,
+)
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.message import Message
+from wfcore.protocol.metadata import Callback, Link
 from wfcore.protocol.payloads import Payloads, UserMetadata
 
-#: Written with every snapshot; a worker that meets a newer one claims nothing (two releases side by side).
+#: Written with every snapshot. A worker that meets a newer one claims nothing, so that two releases
+#: run side by side.
 SNAPSHOT_FORMAT = 1
 
 
@@ -25,14 +31,14 @@ class _State(msgspec.Struct, kw_only=True, rename="camel", omit_defaults=True):
     """Mutable while one transition works on it."""
 
 
-class Timer(_State, kw_only=True):
+class Timer(Message, frozen=True, kw_only=True):
     """An open timer."""
 
     started_event_id: int
     fire_at: datetime
 
 
-class ScheduledTask(_State, kw_only=True):
+class ScheduledTask(Message, frozen=True, kw_only=True):
     """The outstanding workflow task as the history knows it (attempt 1, stored)."""
 
     scheduled_event_id: int
@@ -58,8 +64,12 @@ class Recorded(_State, kw_only=True):
     continued_execution_run_id: str = ""
     initiator: ContinueAsNewInitiator = ContinueAsNewInitiator.UNSPECIFIED
     attempt: int = 1
+    parent_namespace: str = ""
+    parent_namespace_id: str = ""
     parent: WorkflowExecution | None = None
+    parent_initiated_event_id: int = 0
     root: WorkflowExecution | None = None
+    completion_callbacks: tuple[Callback, ...] = ()
     retry_policy: RetryPolicy | None = None
     cron_schedule: str = ""
     priority: Priority | None = None
@@ -92,7 +102,7 @@ class Recorded(_State, kw_only=True):
     cancel_reason: str = ""
 
 
-class TaskClaim(_State, kw_only=True):
+class TaskClaim(Message, frozen=True, kw_only=True):
     """The outstanding workflow task as the engine knows it, stored or transient."""
 
     #: id of the SCHEDULED event, or the id that it would get
@@ -112,20 +122,28 @@ class TaskClaim(_State, kw_only=True):
     #: boot id of the worker process that holds the claim; empty for a poll without a lease
     owner: str = ""
     history_bytes: int = 0
-    suggest_continue_as_new: bool = False
+    suggest_reasons: tuple[SuggestContinueAsNewReason, ...] = ()
     #: unclaimed: by when the sent message must have led to a claim, and how often it was sent
     dispatch_due: datetime | None = None
     sent: int = 0
+
+    @property
+    def suggest_continue_as_new(self) -> bool:
+        """Whether the worker is told that the history has become long."""
+        return bool(self.suggest_reasons)
 
 
 class Volatile(_State, kw_only=True):
     """What a rebuild loses."""
 
     task: TaskClaim | None = None
-    #: failures and timeouts of workflow tasks in a row, and the last of them
+    #: failures and timeouts of workflow tasks in a row, and the last of them as
+    #: TemporalReportedProblems names it
     task_problems: int = 0
-    last_problem_cause: str = ""
+    last_problem: tuple[str, ...] = ()
     last_problem_at: datetime | None = None
+    #: the first workflow task waits until the parent has recorded this run's start
+    waits_for_parent: bool = False
     #: a close command met buffered events: signals are refused while the next task is started
     closing: bool = False
     #: request id of the start that made this run; a run that follows another one has none
@@ -210,13 +228,14 @@ class PendingActivity(Message, frozen=True, kw_only=True):
 class InboxItem(Message, frozen=True, kw_only=True):
     """A fact that arrived while a workflow task was started; it becomes events when that ends.
 
-    `attributes` are those of the event; ids that it refers to are filled in then. An activity's closing
-    event brings its STARTED event along.
+    `attributes` are those of the event; ids that it refers to are filled in then. An activity's
+    closing event brings its STARTED event along.
     """
 
     event_time: datetime
     attributes: Message
     user_metadata: UserMetadata | None = None
+    links: tuple[Link, ...] = ()
     started: Message | None = None
     started_at: datetime | None = None
     #: row id given by the store: the order of arrival

@@ -1,17 +1,55 @@
 """The way into the state machine: a table of machines. Every transition goes through here.
 
-`start` and `apply` leave a `Change` whose events, rows, effects and next deadline belong together. A
-typed error raised by them means that nothing happened: the change is to be thrown away. An error
+`start` and `apply` leave a `Change` whose events, rows, effects and next deadline belong together.
+A typed error raised by them means that nothing happened: the change is to be thrown away. An error
 that stands in the answer is raised after the change has been saved.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
+from wfcore.exceptions import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    NotFoundError,
+)
+from wfcore.history import buffer
 from wfcore.history.change import Change
+from wfcore.history.deadlines import first_task_at, next_deadline, run_ends_at
+from wfcore.history.faults import BadCommandError
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.history.requests import Answer, Request, StartRun
-from wfcore.history.state import InboxItem, MutableState
+from wfcore.history.machines import activity, closing, signal, table, workflow, workflow_task
+from wfcore.history.outcome import finish
+from wfcore.history.requests import (
+    ENGINE_IDENTITY,
+    Answer,
+    Arrive,
+    AttachStartRequest,
+    ClaimTask,
+    CompleteTask,
+    DeliverInbox,
+    Due,
+    FailTask,
+    Request,
+    RequestCancelRun,
+    SignalRun,
+    StartRun,
+    TaskLost,
+    TerminateRun,
+)
+from wfcore.history.sizes import shorten_failure
+from wfcore.history.state import InboxItem, MutableState, TaskClaim
+from wfcore.history.step import Step
+from wfcore.protocol import commands, events
+from wfcore.protocol.enums import CommandType
+from wfcore.protocol.enums import WorkflowExecutionStatus as Status
+from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
+from wfcore.protocol.failures import Failure, ServerFailureInfo
+
+_CLOSED = "workflow execution already completed"
+_NO_TASK = "Workflow task not found."
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -22,17 +60,43 @@ class Needs:
     activities: tuple[int, ...] = ()
     #: event 1 of the run, for `Change.start_event`: the run may be followed by another one
     start_event: bool = False
+    #: the memo as it is now, for `Change.current_memo`
+    memo: bool = False
 
 
-def needs(state: MutableState, request: Request) -> Needs:
-    """What `apply` of this request looks at."""
-    raise NotImplementedError
+def needs(state: MutableState, request: Request, now: datetime | None = None) -> Needs:
+    """What `apply` of this request looks at; without `now` a little more than that."""
+    recorded = state.recorded
+    match request:
+        case CompleteTask():
+            kinds = {command.command_type for command in request.commands}
+            return Needs(
+                activities=tuple(
+                    command.attributes.scheduled_event_id
+                    for command in request.commands
+                    if isinstance(command.attributes, commands.RequestCancelActivityTask)
+                    and command.attributes.scheduled_event_id in recorded.open_activities
+                ),
+                start_event=recorded.retry_policy is not None
+                and CommandType.FAIL_WORKFLOW_EXECUTION in kinds,
+                memo=CommandType.MODIFY_WORKFLOW_PROPERTIES in kinds,
+            )
+        case Due():
+            end = run_ends_at(recorded)
+            ends = end is not None and (now is None or end <= now)
+            return Needs(start_event=ends and recorded.retry_policy is not None)
+        case Arrive(closes=row) if row is not None:
+            return Needs(activities=(row.scheduled_event_id,))
+    return Needs()
 
 
 def start(now: datetime, request: StartRun, limits: Limits = DEFAULT_LIMITS) -> Change:
-    """Make a run: STARTED, the signal that came with it, and WORKFLOW_TASK_SCHEDULED without a
-    backoff."""
-    raise NotImplementedError
+    """Make a run: STARTED, the signal that came with it, and WORKFLOW_TASK_SCHEDULED unless the
+    first task must wait.
+    """
+    step = workflow.start(now, request, limits)
+    finish(step)
+    return step.change
 
 
 def apply(change: Change, request: Request, limits: Limits = DEFAULT_LIMITS) -> Answer:
@@ -44,23 +108,297 @@ def apply(change: Change, request: Request, limits: Limits = DEFAULT_LIMITS) -> 
     Raises:
         NotFoundError: the run is closed, or the workflow task that is answered is over.
         InvalidArgumentError: the whole answer or request is refused.
+        FailedPreconditionError: a paused run takes no such answer.
         ResourceExhaustedError: a signal while the run is about to close (BUSY_WORKFLOW).
     """
-    raise NotImplementedError
+    before = next_deadline(change.state)
+    step = Step(change, limits)
+    answer = _MACHINES[type(request)](step, request)
+    if reason := _limit_exceeded(step):
+        step.begin_anew()
+        closing.give_up(step, reason)
+        answer = Answer(error=InvalidArgumentError(reason))
+    finish(step, before)
+    return answer
 
 
 def waiting_item(
     state: MutableState,
     now: datetime,
-    request: Request,
+    request: SignalRun | RequestCancelRun | AttachStartRequest,
     limits: Limits = DEFAULT_LIMITS,
     waiting: int = 0,
-) -> InboxItem:
+) -> InboxItem | None:
     """What to store for a request while a workflow task is started, without the run's lock.
 
-    `waiting` is the number of arrivals that wait already.
+    `waiting` is the number of arrivals that wait already. None: there is nothing to record, since
+    the run is closed or has been asked to cancel before.
 
     Raises:
         NotFoundError, InvalidArgumentError, ResourceExhaustedError: as `apply`.
     """
-    raise NotImplementedError
+    if isinstance(request, RequestCancelRun):
+        done = not state.is_open or state.recorded.cancel_requested
+        return None if done else workflow.cancel_item(request, now)
+    if not state.is_open:
+        raise NotFoundError(_CLOSED)
+    if isinstance(request, AttachStartRequest):
+        return workflow.attach_item(request, now)
+    signal.check(state, limits, waiting)
+    return signal.item(request, now)
+
+
+# ---- workflow tasks
+
+
+def _claim(step: Step, request: ClaimTask) -> Answer:
+    _check_open(step)
+    _catch_up(step)
+    repeated = step.started_task is not None
+    task = workflow_task.claim(step, request)
+    return Answer(claim=task, repeated=repeated and task is not None)
+
+
+def _complete(step: Step, request: CompleteTask) -> Answer:
+    task = step.started_task
+    if task is None or not step.is_open or not workflow_task.is_held(step, request.token):
+        raise NotFoundError(_NO_TASK)
+    table.check_sequence(request.commands)
+    forced = request.force_create_new_workflow_task
+    if forced and step.recorded.status is Status.PAUSED:
+        raise FailedPreconditionError(
+            "Workflow is paused and force create new workflow task is not allowed."
+        )
+    heartbeat = forced and not request.commands
+    if heartbeat and step.now > task.original_scheduled_at + step.limits.workflow_task_heartbeat:
+        workflow_task.time_out(step, task)
+        return Answer(error=NotFoundError("workflow task heartbeat timeout"))
+    step.answer = request
+    step.next_run_id = request.next_run_id
+    try:
+        _carry_out(step, task, request)
+    except BadCommandError as fault:
+        return _refuse(step, task, request, fault)
+    if step.change.closed:
+        return Answer(activities=step.taken)
+    flushed = buffer.flush(step, task.started_at)
+    if forced or flushed or step.wants_task:
+        chain = task.original_scheduled_at if heartbeat else None
+        workflow_task.schedule(step, original_scheduled_at=chain)
+    claim = workflow_task.claim(step, request.next_claim) if request.next_claim else None
+    return Answer(claim=claim, activities=step.taken)
+
+
+def _carry_out(step: Step, task: TaskClaim, request: CompleteTask) -> None:
+    workflow_task.write_out(step, task)
+    completed = step.append(
+        events.WorkflowTaskCompleted(
+            scheduled_event_id=task.scheduled_event_id,
+            started_event_id=task.started_event_id,
+            identity=request.identity,
+            binary_checksum=request.binary_checksum,
+            worker_version=request.worker_version,
+            sdk_metadata=request.sdk_metadata,
+            metering_metadata=request.metering_metadata,
+            versioning_behavior=request.versioning_behavior,
+        )
+    )
+    workflow_task.succeed(step)
+    for command in request.commands:
+        table.carry_out(step, command, completed)
+
+
+def _refuse(step: Step, task: TaskClaim, request: CompleteTask, fault: BadCommandError) -> Answer:
+    """An answer with a fault: nothing of it counts, and the task fails.
+
+    From the second attempt on the answer is passed over, so that the task's timeout, which grows,
+    slows the repetition down.
+    """
+    text = str(fault)
+    unhandled = fault.cause is Cause.UNHANDLED_COMMAND
+    if task.attempt > 1 and not unhandled:
+        raise InvalidArgumentError(text) from fault
+    step.begin_anew()
+    workflow_task.fail(
+        step,
+        task,
+        fault.cause,
+        Failure(message=text, server_failure_info=ServerFailureInfo()),
+        request.identity,
+        binary_checksum=request.binary_checksum,
+        last=fault.terminates,
+    )
+    if fault.terminates:
+        closing.give_up(step, text)
+    # while the next task runs, signals are refused, or they could keep the run open for ever
+    step.volatile.closing = unhandled
+    return Answer(error=InvalidArgumentError(text))
+
+
+def _fail(step: Step, request: FailTask) -> Answer:
+    _check_open(step)
+    task = step.started_task
+    if task is None or not workflow_task.is_held(step, request.token):
+        raise NotFoundError(_NO_TASK)
+    if request.cause is Cause.GRPC_MESSAGE_TOO_LARGE:
+        closing.give_up(step, "GrpcMessageTooLarge")
+        return Answer()
+    failure = shorten_failure(request.failure, step.limits.blob_bytes, non_retryable=True)
+    workflow_task.fail(
+        step,
+        task,
+        request.cause,
+        failure,
+        request.identity,
+        binary_checksum=request.binary_checksum,
+    )
+    return Answer()
+
+
+def _lost(step: Step, request: TaskLost) -> Answer:
+    task = step.started_task
+    if step.is_open and task is not None and request.owner and task.owner == request.owner:
+        step.note(
+            "attempt_lost",
+            f"the worker process {request.owner} died with a workflow task",
+            identity=task.identity,
+            scheduled_event_id=task.scheduled_event_id,
+            attempt=task.attempt,
+        )
+        workflow_task.time_out(step, task)
+    return Answer()
+
+
+# ---- facts and requests from outside
+
+
+def _signal(step: Step, request: SignalRun) -> Answer:
+    _check_open(step)
+    _catch_up(step)
+    signal.check(step.change.state, step.limits)
+    return _take_in(step, signal.item(request, step.now), at_once=request.ends_delay)
+
+
+def _request_cancel(step: Step, request: RequestCancelRun) -> Answer:
+    if not step.is_open:
+        return Answer()
+    _catch_up(step)
+    if step.recorded.cancel_requested:
+        return Answer()
+    return _take_in(step, workflow.cancel_item(request, step.now))
+
+
+def _attach(step: Step, request: AttachStartRequest) -> Answer:
+    _check_open(step)
+    _catch_up(step)
+    return _take_in(step, workflow.attach_item(request, step.now))
+
+
+def _arrive(step: Step, request: Arrive) -> Answer:
+    _check_open(step)
+    _catch_up(step)
+    row = request.closes
+    if row is not None and row.scheduled_event_id not in step.recorded.open_activities:
+        raise NotFoundError(activity.ATTEMPT_OVER)
+    answer = _take_in(step, request.item)
+    if row is not None and answer.waiting is None:
+        step.change.activity_rows[row.scheduled_event_id] = None
+    return answer
+
+
+def _terminate(step: Step, request: TerminateRun) -> Answer:
+    _check_open(step)
+    return Answer(event_id=closing.terminate(step, request))
+
+
+def _deliver(step: Step, _request: DeliverInbox) -> Answer:
+    if not step.is_open:
+        buffer.drop(step)
+        return Answer()
+    task = step.started_task
+    if task is None:
+        _catch_up(step)
+    elif buffer.overflows(step):
+        cause = Cause.FORCE_CLOSE_COMMAND
+        workflow_task.fail(step, task, cause, None, ENGINE_IDENTITY, overflow=True)
+    return Answer()
+
+
+def _due(step: Step, request: Due) -> Answer:
+    if not step.is_open:
+        return Answer()
+    step.next_run_id = request.next_run_id
+    if closing.has_timed_out(step):
+        closing.time_out(step)
+        return Answer()
+    task = step.started_task
+    if task is not None and task.started_at is not None:
+        if task.started_at + task.start_to_close_timeout <= step.now:
+            workflow_task.time_out(step, task)
+        return Answer()
+    _catch_up(step)
+    task = step.volatile.task
+    if task is not None and task.dispatch_due is not None and task.dispatch_due <= step.now:
+        step.announce = True
+    return Answer()
+
+
+# ---- shared
+
+
+def _check_open(step: Step) -> None:
+    if not step.is_open:
+        raise NotFoundError(_CLOSED)
+
+
+def _catch_up(step: Step) -> None:
+    """Take in what waits and what has come due, unless a workflow task is started."""
+    if step.started_task is not None:
+        return
+    facts = buffer.flush(step, step.recorded.last_event_time)
+    first_task = first_task_at(step.change.state)
+    if any(buffer.wakes(step, fact) for fact in facts) or (
+        first_task is not None and first_task <= step.now
+    ):
+        workflow_task.schedule(step)
+
+
+def _take_in(step: Step, item: InboxItem, *, at_once: bool = False) -> Answer:
+    """Write a fact, or hand it back to wait while a workflow task is started."""
+    if step.started_task is not None:
+        return Answer(waiting=item)
+    step.append_facts([item])
+    event_id = step.recorded.next_event_id - 1
+    if at_once or buffer.wakes(step, item):
+        workflow_task.schedule(step)
+    return Answer(event_id=event_id)
+
+
+def _limit_exceeded(step: Step) -> str:
+    """Why a run that is still open may not go on; empty when it may.
+
+    As seen from the server: the event that crosses the limit is kept, the transition that would go
+    beyond is undone and ends the run.
+    """
+    if not step.change.events or not step.is_open:
+        return ""
+    if step.recorded.next_event_id - 1 > step.limits.history_events + 1:
+        return closing.HISTORY_COUNT_EXCEEDED
+    if step.origin.recorded.history_bytes > step.limits.history_bytes:
+        return closing.HISTORY_SIZE_EXCEEDED
+    return ""
+
+
+_MACHINES: dict[type[Any], Callable[[Step, Any], Answer]] = {
+    ClaimTask: _claim,
+    CompleteTask: _complete,
+    FailTask: _fail,
+    TaskLost: _lost,
+    SignalRun: _signal,
+    RequestCancelRun: _request_cancel,
+    AttachStartRequest: _attach,
+    Arrive: _arrive,
+    TerminateRun: _terminate,
+    DeliverInbox: _deliver,
+    Due: _due,
+}

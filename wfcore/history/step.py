@@ -1,0 +1,262 @@
+"""One transition in progress. It alone appends events, and it can be taken back to where it stood,
+so that a bad command leaves nothing behind.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import msgspec
+
+from wfcore.history import recording
+from wfcore.history.change import Change
+from wfcore.history.effects import Effect, Journal
+from wfcore.history.limits import Limits
+from wfcore.history.requests import CompleteTask
+from wfcore.history.state import InboxItem, PendingActivity, Recorded, TaskClaim, Volatile
+from wfcore.protocol import events as ev
+from wfcore.protocol.enums import WorkflowExecutionStatus as Status
+from wfcore.protocol.events import EVENT_TYPES, WORKER_MAY_IGNORE, HistoryEvent
+from wfcore.protocol.message import Message
+from wfcore.protocol.metadata import EventGroupMarker, Link
+from wfcore.protocol.payloads import Memo, UserMetadata
+
+#: Closing events of activities, children and Nexus operations: a flush moves them behind the rest.
+_LAST_WORDS = frozenset(
+    {
+        ev.ActivityTaskCompleted,
+        ev.ActivityTaskFailed,
+        ev.ActivityTaskTimedOut,
+        ev.ActivityTaskCanceled,
+        ev.ChildWorkflowExecutionCompleted,
+        ev.ChildWorkflowExecutionFailed,
+        ev.ChildWorkflowExecutionCanceled,
+        ev.ChildWorkflowExecutionTimedOut,
+        ev.ChildWorkflowExecutionTerminated,
+        ev.NexusOperationCompleted,
+        ev.NexusOperationFailed,
+        ev.NexusOperationCanceled,
+        ev.NexusOperationTimedOut,
+    }
+)
+_MAY_IGNORE = frozenset(kind for kind, number in EVENT_TYPES.items() if number in WORKER_MAY_IGNORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Where a step began."""
+
+    recorded: Recorded
+    volatile: Volatile
+    memo: Memo | None
+    events: int
+
+
+class Step:
+    """A change being made to one run, by one request."""
+
+    __slots__ = (
+        "activity_ids",
+        "announce",
+        "answer",
+        "change",
+        "late",
+        "limits",
+        "next_run_id",
+        "now",
+        "origin",
+        "recorded",
+        "taken",
+        "task_before",
+        "volatile",
+        "wants_task",
+    )
+
+    def __init__(self, change: Change, limits: Limits) -> None:
+        self.change = change
+        self.limits = limits
+        self.recorded = change.state.recorded
+        self.volatile = change.state.volatile
+        #: time of this step's events: never before that of an event written earlier
+        self.now = max(change.now, self.recorded.last_event_time)
+        #: facts that the commands of this step made, written behind what waits in the inbox
+        self.late: list[InboxItem] = []
+        #: a workflow task must follow although nothing was flushed
+        self.wants_task = False
+        #: the workflow task is to be announced to workers
+        self.announce = False
+        #: the worker's answer that is carried out, and the activities that it takes at once
+        self.answer: CompleteTask | None = None
+        self.taken: list[PendingActivity] = []
+        #: activity ids in use, once a command has asked for them
+        self.activity_ids: set[str] | None = None
+        #: of the run that may follow
+        self.next_run_id = ""
+        self.task_before = self.volatile.task
+        #: where this step began
+        self.origin = self._mark()
+
+    # ---- what stands
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the run may still change."""
+        return self.recorded.status in (Status.RUNNING, Status.PAUSED)
+
+    @property
+    def started_task(self) -> TaskClaim | None:
+        """The workflow task that a worker holds."""
+        task = self.volatile.task
+        return task if task is not None and task.started_at is not None else None
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether this step has done anything."""
+        change = self.change
+        return bool(
+            change.events
+            or change.activity_rows
+            or change.inbox_taken
+            or self.announce
+            or self.volatile.task is not self.task_before
+        )
+
+    @property
+    def identity(self) -> str:
+        """Of the worker whose answer is carried out."""
+        return self.answer.identity if self.answer is not None else ""
+
+    @property
+    def in_backoff(self) -> bool:
+        """Whether the run waits before its first workflow task."""
+        return not self.recorded.first_task_scheduled
+
+    def activity(self, scheduled_event_id: int) -> PendingActivity | None:
+        """A pending activity as it stands in this step."""
+        rows = self.change.activity_rows
+        if scheduled_event_id in rows:
+            return rows[scheduled_event_id]
+        return self.change.activities.get(scheduled_event_id)
+
+    # ---- writing
+
+    def append(
+        self,
+        attributes: Message,
+        *,
+        at: datetime | None = None,
+        user_metadata: UserMetadata | None = None,
+        links: tuple[Link, ...] = (),
+        markers: tuple[EventGroupMarker, ...] = (),
+    ) -> int:
+        """Write an event and give its id; `at` is when it happened, now if not given."""
+        event_id = self.recorded.next_event_id
+        event = HistoryEvent(
+            event_id=event_id,
+            event_time=at or self.now,
+            attributes=attributes,
+            worker_may_ignore=type(attributes) in _MAY_IGNORE,
+            user_metadata=user_metadata,
+            links=links,
+            event_group_markers=markers,
+        )
+        encoded = recording.encode(attributes)
+        recording.record(self.recorded, event, recording.event_bytes(encoded, user_metadata))
+        self.change.events.append(event)
+        self.change.encoded.append(encoded)
+        return event_id
+
+    def append_item(self, item: InboxItem) -> int:
+        """Write a fact whose time is that of its arrival."""
+        attributes = item.attributes
+        event_id = self.append(
+            attributes, at=item.event_time, user_metadata=item.user_metadata, links=item.links
+        )
+        if (
+            isinstance(attributes, ev.WorkflowExecutionOptionsUpdated)
+            and attributes.attached_request_id
+        ):
+            self.volatile.attached_request_ids[attributes.attached_request_id] = event_id
+        return event_id
+
+    def append_facts(self, items: Sequence[InboxItem]) -> None:
+        """Write facts in order of arrival, closing events behind everything else, and fill in the
+        ids of STARTED events that are known only now."""
+        last: list[tuple[InboxItem, int]] = []
+        for item in items:
+            started_id = 0
+            if item.started is not None:
+                started_id = self.append(item.started, at=item.started_at or item.event_time)
+            if type(item.attributes) in _LAST_WORDS:
+                last.append((item, started_id))
+            else:
+                self.append_item(item)
+        for item, started_id in last:
+            if started_id:
+                attributes = msgspec.structs.replace(item.attributes, started_event_id=started_id)
+                item = msgspec.structs.replace(item, attributes=attributes)  # noqa: PLW2901
+            self.append_item(item)
+
+    def effect(self, effect: Effect) -> None:
+        """Have the host do something after the commit."""
+        self.change.effects.append(effect)
+
+    def note(self, kind: str, text: str, *, identity: str = "", **ids: int) -> None:
+        """Tell operators something that the history doesn't hold."""
+        self.change.journal.append(
+            Journal(
+                namespace=self.recorded.namespace,
+                workflow_id=self.recorded.workflow_id,
+                run_id=self.recorded.run_id,
+                at=self.now,
+                kind=kind,
+                text=text,
+                identity=identity,
+                **ids,
+            )
+        )
+
+    # ---- going back
+
+    def _mark(self) -> Mark:
+        recorded, volatile = self.recorded, self.volatile
+        return Mark(
+            recorded=_copy(recorded),
+            volatile=_copy_volatile(volatile),
+            memo=self.change.memo,
+            events=len(self.change.events),
+        )
+
+    def begin_anew(self) -> None:
+        """Undo everything that this step has done."""
+        change, origin = self.change, self.origin
+        self.recorded = change.state.recorded = _copy(origin.recorded)
+        self.volatile = change.state.volatile = _copy_volatile(origin.volatile)
+        del change.events[origin.events :]
+        del change.encoded[origin.events :]
+        change.inbox_taken = []
+        change.activity_rows = {}
+        change.effects = []
+        change.journal = []
+        change.memo = origin.memo
+        change.reported_problems = None
+        change.next_run = None
+        change.closed = False
+        self.late = []
+        self.taken = []
+        self.activity_ids = None
+        self.wants_task = False
+        self.announce = False
+
+
+def _copy(recorded: Recorded) -> Recorded:
+    """Its values are frozen; only the two maps are changed in place."""
+    return msgspec.structs.replace(
+        recorded, timers=dict(recorded.timers), open_activities=dict(recorded.open_activities)
+    )
+
+
+def _copy_volatile(volatile: Volatile) -> Volatile:
+    return msgspec.structs.replace(
+        volatile, attached_request_ids=dict(volatile.attached_request_ids)
+    )
