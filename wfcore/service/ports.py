@@ -25,6 +25,9 @@ from wfcore.protocol.message import Message
 from wfcore.protocol.payloads import Memo, SearchAttributes
 from wfcore.protocol.rpc.info import WorkflowExecutionInfo, WorkflowQuery, WorkflowQueryResult
 
+#: How long a start waits for another open transaction on its workflow id.
+START_WAIT = timedelta(seconds=5)
+
 
 class SnapshotTooNewError(UnavailableError):
     """A newer release wrote this run's state: hand the work back to it, change nothing."""

@@ -1,0 +1,94 @@
+"""One transition in one transaction: load what it needs, apply it, save it once, announce after.
+
+Effects leave the process only after the commit that makes the change visible.
+"""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from wfcore.exceptions import AbortedError, NotFoundError
+from wfcore.history import transition
+from wfcore.history.change import Change
+from wfcore.history.effects import Effect
+from wfcore.history.requests import Answer, Request
+from wfcore.history.state import MutableState
+from wfcore.protocol.events import WorkflowExecutionStarted
+from wfcore.service.host import Host
+from wfcore.service.ports import RunKey, StaleActivityError, Transaction
+
+T = TypeVar("T")
+
+#: How often a transaction that lost against another one begins anew.
+TRIES = 10
+
+
+def load_change(tx: Transaction, state: MutableState, request: Request) -> Change:
+    """What the transition of a loaded run looks at."""
+    run_id = state.recorded.run_id
+    change = Change(state=state, now=tx.now, inbox=tx.inbox(run_id))
+    needs = transition.needs(state, request)
+    if needs.activities:
+        rows = tx.activities(run_id, scheduled_event_ids=needs.activities)
+        change.activities = {row.scheduled_event_id: row for row in rows}
+    if needs.start_event:
+        started = tx.events(run_id, (1,))[0].attributes
+        if isinstance(started, WorkflowExecutionStarted):
+            change.start_event = started
+    if needs.memo:
+        change.current_memo = tx.memo(run_id)
+    return change
+
+
+def save(host: Host, tx: Transaction, change: Change) -> None:
+    """Store a change with the runs that follow it, and announce its effects after the commit."""
+    tx.save(change)
+    effects = _effects(change)
+    if effects:
+        tx.on_commit(lambda: host.dispatcher.dispatch(effects))
+
+
+def _effects(change: Change) -> list[Effect]:
+    effects: list[Effect] = []
+    each: Change | None = change
+    while each is not None:
+        effects += each.effects
+        each = each.next_run
+    return effects
+
+
+def repeatedly(call: Callable[[], T]) -> T:
+    """Begin a transaction anew when a pending activity changed under it.
+
+    Raises:
+        AbortedError: that happened `TRIES` times in a row.
+    """
+    for _ in range(TRIES):
+        try:
+            return call()
+        except StaleActivityError:
+            continue
+    raise AbortedError("the run's activities change too fast; repeat the call")
+
+
+def change_run(host: Host, key: RunKey, request: Request, missing: str) -> Answer:
+    """Do one transition to a run under its lock.
+
+    Raises:
+        NotFoundError: there is no such run; `missing` is the text.
+        RPCError: what the transition answers.
+    """
+
+    def once() -> Answer:
+        with host.store.transaction(key.namespace, key.workflow_id) as tx:
+            state = tx.load(key.run_id)
+            if state is None:
+                raise NotFoundError(missing)
+            change = load_change(tx, state, request)
+            answer = transition.apply(change, request, host.limits)
+            save(host, tx, change)
+        return answer
+
+    answer = repeatedly(once)
+    if answer.error is not None:
+        raise answer.error
+    return answer

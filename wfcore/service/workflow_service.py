@@ -1,0 +1,281 @@
+"""The service: one method for each of Temporal's RPCs, and what only a host calls.
+
+Synchronous, without state of its own besides what waits in this process; any number of instances
+over one store work together.
+"""
+
+from datetime import timedelta
+
+from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
+from wfcore.history.limits import DEFAULT_LIMITS, Limits
+from wfcore.protocol.rpc.activity_tasks import (
+    PollActivityTaskQueueRequest,
+    PollActivityTaskQueueResponse,
+    RecordActivityTaskHeartbeatRequest,
+    RecordActivityTaskHeartbeatResponse,
+    RespondActivityTaskCanceledRequest,
+    RespondActivityTaskCanceledResponse,
+    RespondActivityTaskCompletedRequest,
+    RespondActivityTaskCompletedResponse,
+    RespondActivityTaskFailedRequest,
+    RespondActivityTaskFailedResponse,
+)
+from wfcore.protocol.rpc.cluster import (
+    DescribeNamespaceRequest,
+    DescribeNamespaceResponse,
+    GetClusterInfoRequest,
+    GetClusterInfoResponse,
+    GetSystemInfoRequest,
+    GetSystemInfoResponse,
+    ListNamespacesRequest,
+    ListNamespacesResponse,
+)
+from wfcore.protocol.rpc.workflow_tasks import (
+    PollWorkflowTaskQueueRequest,
+    PollWorkflowTaskQueueResponse,
+    RespondQueryTaskCompletedRequest,
+    RespondQueryTaskCompletedResponse,
+    RespondWorkflowTaskCompletedRequest,
+    RespondWorkflowTaskCompletedResponse,
+    RespondWorkflowTaskFailedRequest,
+    RespondWorkflowTaskFailedResponse,
+)
+from wfcore.protocol.rpc.workflows import (
+    CountWorkflowExecutionsRequest,
+    CountWorkflowExecutionsResponse,
+    DescribeWorkflowExecutionRequest,
+    DescribeWorkflowExecutionResponse,
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryResponse,
+    GetWorkflowExecutionHistoryReverseRequest,
+    GetWorkflowExecutionHistoryReverseResponse,
+    ListWorkflowExecutionsRequest,
+    ListWorkflowExecutionsResponse,
+    QueryWorkflowRequest,
+    QueryWorkflowResponse,
+    RequestCancelWorkflowExecutionRequest,
+    RequestCancelWorkflowExecutionResponse,
+    SignalWithStartWorkflowExecutionRequest,
+    SignalWithStartWorkflowExecutionResponse,
+    SignalWorkflowExecutionRequest,
+    SignalWorkflowExecutionResponse,
+    StartWorkflowExecutionRequest,
+    StartWorkflowExecutionResponse,
+    TerminateWorkflowExecutionRequest,
+    TerminateWorkflowExecutionResponse,
+)
+from wfcore.service import (
+    activity_tasks,
+    messaging,
+    querying,
+    reading,
+    starting,
+    system,
+    workflow_tasks,
+)
+from wfcore.service.host import Arrivals, Host
+from wfcore.service.ports import Dispatcher, Ids, QueryTask, RunKey, Store
+from wfcore.service.sweeping import Sweeper, SweepReport
+
+
+class WorkflowService:
+    """Temporal's WorkflowService over the ports of a host.
+
+    Errors are `wfcore.exceptions.RPCError` with the code, detail and text of Temporal's server.
+    Inside a caller's transaction a start joins it, signals and cancel requests take effect with its
+    commit, and calls that wait raise `WaitInsideTransactionError`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        ids: Ids,
+        limits: Limits = DEFAULT_LIMITS,
+        arrivals: Arrivals = Arrivals.OPTIMISTIC,
+    ) -> None:
+        self.host = Host(
+            store=store, dispatcher=dispatcher, ids=ids, limits=limits, arrivals=arrivals
+        )
+        self._waiting_queries = querying.Waiting()
+        self._sweeper = Sweeper(self.host)
+
+    # ---- starting and steering
+
+    def start_workflow_execution(
+        self, request: StartWorkflowExecutionRequest
+    ) -> StartWorkflowExecutionResponse:
+        return starting.start(self.host, request)
+
+    def signal_workflow_execution(
+        self, request: SignalWorkflowExecutionRequest
+    ) -> SignalWorkflowExecutionResponse:
+        return messaging.signal(self.host, request)
+
+    def signal_with_start_workflow_execution(
+        self, request: SignalWithStartWorkflowExecutionRequest
+    ) -> SignalWithStartWorkflowExecutionResponse:
+        return starting.signal_with_start(self.host, request)
+
+    def request_cancel_workflow_execution(
+        self, request: RequestCancelWorkflowExecutionRequest
+    ) -> RequestCancelWorkflowExecutionResponse:
+        return messaging.request_cancel(self.host, request)
+
+    def terminate_workflow_execution(
+        self, request: TerminateWorkflowExecutionRequest
+    ) -> TerminateWorkflowExecutionResponse:
+        return messaging.terminate(self.host, request)
+
+    def query_workflow(
+        self,
+        request: QueryWorkflowRequest,
+        *,
+        timeout: timedelta = querying.DEFAULT_TIMEOUT,
+    ) -> QueryWorkflowResponse:
+        return querying.query(self.host, self._waiting_queries, request, timeout)
+
+    # ---- reading
+
+    def describe_workflow_execution(
+        self, request: DescribeWorkflowExecutionRequest
+    ) -> DescribeWorkflowExecutionResponse:
+        return reading.describe(self.host, request)
+
+    def get_workflow_execution_history(
+        self, request: GetWorkflowExecutionHistoryRequest, *, show_transient: bool = True
+    ) -> GetWorkflowExecutionHistoryResponse:
+        return reading.history(self.host, request, show_transient=show_transient)
+
+    def get_workflow_execution_history_reverse(
+        self, request: GetWorkflowExecutionHistoryReverseRequest
+    ) -> GetWorkflowExecutionHistoryReverseResponse:
+        return reading.history_reverse(self.host, request)
+
+    def list_workflow_executions(
+        self, request: ListWorkflowExecutionsRequest
+    ) -> ListWorkflowExecutionsResponse:
+        return reading.list_runs(self.host, request)
+
+    def count_workflow_executions(
+        self, request: CountWorkflowExecutionsRequest
+    ) -> CountWorkflowExecutionsResponse:
+        return reading.count_runs(self.host, request)
+
+    # ---- workflow tasks
+
+    def poll_workflow_task_queue(
+        self,
+        request: PollWorkflowTaskQueueRequest,
+        *,
+        owner: str = "",
+        timeout: timedelta | None = None,
+    ) -> PollWorkflowTaskQueueResponse:
+        return workflow_tasks.poll(self.host, request, owner=owner, timeout=timeout)
+
+    def respond_workflow_task_completed(
+        self, request: RespondWorkflowTaskCompletedRequest, *, owner: str = ""
+    ) -> RespondWorkflowTaskCompletedResponse:
+        return workflow_tasks.complete(self.host, request, owner=owner)
+
+    def respond_workflow_task_failed(
+        self, request: RespondWorkflowTaskFailedRequest
+    ) -> RespondWorkflowTaskFailedResponse:
+        return workflow_tasks.fail(self.host, request)
+
+    def respond_query_task_completed(
+        self, request: RespondQueryTaskCompletedRequest
+    ) -> RespondQueryTaskCompletedResponse:
+        return querying.respond(self.host, request)
+
+    # ---- activity tasks
+
+    def poll_activity_task_queue(
+        self,
+        request: PollActivityTaskQueueRequest,
+        *,
+        owner: str = "",
+        timeout: timedelta | None = None,
+    ) -> PollActivityTaskQueueResponse:
+        return activity_tasks.poll(self.host, request, owner=owner, timeout=timeout)
+
+    def record_activity_task_heartbeat(
+        self, request: RecordActivityTaskHeartbeatRequest
+    ) -> RecordActivityTaskHeartbeatResponse:
+        return activity_tasks.heartbeat(self.host, request)
+
+    def respond_activity_task_completed(
+        self, request: RespondActivityTaskCompletedRequest
+    ) -> RespondActivityTaskCompletedResponse:
+        return activity_tasks.complete(self.host, request)
+
+    def respond_activity_task_failed(
+        self, request: RespondActivityTaskFailedRequest
+    ) -> RespondActivityTaskFailedResponse:
+        return activity_tasks.fail(self.host, request)
+
+    def respond_activity_task_canceled(
+        self, request: RespondActivityTaskCanceledRequest
+    ) -> RespondActivityTaskCanceledResponse:
+        return activity_tasks.cancel(self.host, request)
+
+    # ---- system and namespaces
+
+    def get_system_info(self, request: GetSystemInfoRequest) -> GetSystemInfoResponse:
+        return system.system_info()
+
+    def get_cluster_info(self, request: GetClusterInfoRequest) -> GetClusterInfoResponse:
+        return system.cluster_info()
+
+    def describe_namespace(self, request: DescribeNamespaceRequest) -> DescribeNamespaceResponse:
+        return system.describe_namespace(self.host, request)
+
+    def list_namespaces(self, request: ListNamespacesRequest) -> ListNamespacesResponse:
+        return system.list_namespaces(self.host, request)
+
+    # ---- what a host calls: messages name the work, claims decide
+
+    def claim_workflow_task(
+        self,
+        task: RunKey | DispatchWorkflowTask,
+        *,
+        identity: str = "",
+        owner: str = "",
+        request_id: str = "",
+        after_event_id: int = 0,
+    ) -> PollWorkflowTaskQueueResponse:
+        """Take the workflow task of a run, if it waits; an empty answer when it doesn't."""
+        key = RunKey(namespace=task.namespace, workflow_id=task.workflow_id, run_id=task.run_id)
+        return workflow_tasks.claim(
+            self.host,
+            key,
+            identity=identity,
+            owner=owner,
+            request_id=request_id,
+            after_event_id=after_event_id,
+        )
+
+    def claim_activity(
+        self,
+        task: DispatchActivity,
+        *,
+        identity: str = "",
+        owner: str = "",
+        request_id: str = "",
+    ) -> PollActivityTaskQueueResponse:
+        """Take the attempt that a message names, if it waits; else an empty answer."""
+        return activity_tasks.claim(
+            self.host, task, identity=identity, owner=owner, request_id=request_id
+        )
+
+    def claim_query(self, task: QueryTask) -> PollWorkflowTaskQueueResponse:
+        """The question that a message brings, with the history to answer it from."""
+        return querying.hand_out(self.host, task)
+
+    def sweep(self, limit: int = 100) -> SweepReport:
+        """Do what has come due: deadlines of runs and activities, arrivals that nobody took in."""
+        return self._sweeper.sweep(limit)
+
+    def lose_worker(self, owner: str, why: str, limit: int = 100) -> int:
+        """A worker process is dead: end its claims; gives how many, repeat until 0."""
+        return self._sweeper.lose_worker(owner, why, limit)

@@ -1,0 +1,240 @@
+"""Workflow tasks: a worker claims one, gets the history, and answers.
+
+The claim decides who runs a task: a message or a poll only hints at it, so a claim that comes too
+late gets an empty answer, and an answer whose claim is over is refused.
+"""
+
+from datetime import timedelta
+
+from wfcore.exceptions import NotFoundError, RPCError
+from wfcore.history import transition
+from wfcore.history.rebuild import visible_tail
+from wfcore.history.requests import Answer, ClaimTask, CompleteTask, FailTask, TaskToken
+from wfcore.history.state import MutableState, TaskClaim
+from wfcore.protocol.commands import CLOSING
+from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
+from wfcore.protocol.enums import TaskQueueKind
+from wfcore.protocol.events import History
+from wfcore.protocol.rpc.workflow_tasks import (
+    PollWorkflowTaskQueueRequest,
+    PollWorkflowTaskQueueResponse,
+    RespondWorkflowTaskCompletedRequest,
+    RespondWorkflowTaskCompletedResponse,
+    RespondWorkflowTaskFailedRequest,
+    RespondWorkflowTaskFailedResponse,
+)
+from wfcore.service import activity_tasks, querying, tokens, validation
+from wfcore.service.host import Host
+from wfcore.service.polling import POLL_TRIES, check_poll
+from wfcore.service.ports import RunKey, SnapshotTooNewError
+from wfcore.service.tokens import WorkflowToken
+from wfcore.service.transacting import load_change, repeatedly, save
+
+_TASK_NOT_FOUND = "Workflow task not found."
+
+
+def poll(
+    host: Host,
+    request: PollWorkflowTaskQueueRequest,
+    *,
+    owner: str = "",
+    timeout: timedelta | None = None,
+) -> PollWorkflowTaskQueueResponse:
+    """A query or a workflow task that waits in a queue, or an empty answer; never waits itself.
+
+    `timeout` is how long the caller is ready to wait for an answer, if that is limited.
+    """
+    queue = check_poll(host, request.namespace, request.task_queue, request.identity, timeout)
+    host.dispatcher.note_worker(request.namespace, queue)
+    question = host.dispatcher.take_query(request.namespace, queue)
+    if question is not None:
+        return querying.hand_out(host, question)
+    for key in host.store.unclaimed_workflow_tasks(request.namespace, queue, POLL_TRIES):
+        task = claim(host, key, identity=request.identity, owner=owner)
+        if task.task_token:
+            return task
+    return PollWorkflowTaskQueueResponse()
+
+
+def claim(
+    host: Host,
+    key: RunKey,
+    *,
+    identity: str = "",
+    owner: str = "",
+    request_id: str = "",
+    after_event_id: int = 0,
+) -> PollWorkflowTaskQueueResponse:
+    """Take a run's workflow task, if it waits. The answer is empty when it is gone or taken.
+
+    `request_id` names the attempt to claim: the same one gets the same task again. With
+    `after_event_id` only later events come along, for a worker that holds the rest.
+    """
+    order = ClaimTask(
+        request_id=request_id or host.ids.request_id(), identity=identity, owner=owner
+    )
+
+    def once() -> tuple[MutableState, TaskClaim] | None:
+        with host.store.transaction(key.namespace, key.workflow_id) as tx:
+            state = tx.load(key.run_id)
+            task = state.volatile.task if state is not None and state.is_open else None
+            if state is None or task is None:
+                return None
+            if task.started_at is not None and task.request_id != order.request_id:
+                return None
+            change = load_change(tx, state, order)
+            answer = transition.apply(change, order, host.limits)
+            if not answer.repeated:
+                save(host, tx, change)
+            return (change.state, answer.claim) if answer.claim is not None else None
+
+    try:
+        taken = repeatedly(once)
+    except (NotFoundError, SnapshotTooNewError):
+        return PollWorkflowTaskQueueResponse()
+    return _task(host, key, *taken, after_event_id) if taken else PollWorkflowTaskQueueResponse()
+
+
+def complete(
+    host: Host, request: RespondWorkflowTaskCompletedRequest, *, owner: str = ""
+) -> RespondWorkflowTaskCompletedResponse:
+    """Carry out a worker's commands. A worker that offers sticky attributes keeps the run, so the
+    task that it may get back at once carries new events only.
+    """
+    token = tokens.decode(request.task_token, WorkflowToken)
+    _check_namespace(host, token, request.namespace)
+    key = _key(token)
+    closes = bool(request.commands) and request.commands[-1].command_type in CLOSING
+    next_claim = None
+    if request.return_new_workflow_task:
+        next_claim = ClaimTask(
+            request_id=host.ids.request_id(), identity=request.identity, owner=owner
+        )
+    order = CompleteTask(
+        token=_claim_of(token),
+        commands=request.commands,
+        identity=request.identity,
+        next_run_id=host.ids.run_id(host.store.now()) if closes else "",
+        force_create_new_workflow_task=request.force_create_new_workflow_task,
+        next_claim=next_claim,
+        sdk_metadata=request.sdk_metadata,
+        metering_metadata=request.metering_metadata,
+        binary_checksum=request.binary_checksum,
+        versioning_behavior=request.versioning_behavior,
+        activity_request_id=host.ids.request_id() if _wants_activities(request) else "",
+        owner=owner,
+    )
+    state, answer = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
+    task = None
+    if answer.claim is not None:
+        after = token.started_event_id if request.sticky_attributes is not None else 0
+        task = _task(host, key, state, answer.claim, after)
+    return RespondWorkflowTaskCompletedResponse(
+        workflow_task=task,
+        activity_tasks=tuple(
+            activity_tasks.task(host, row, state.recorded.workflow_type)
+            for row in answer.activities
+        ),
+    )
+
+
+def fail(
+    host: Host, request: RespondWorkflowTaskFailedRequest
+) -> RespondWorkflowTaskFailedResponse:
+    """A worker could not carry out a workflow task; another attempt follows."""
+    token = tokens.decode(request.task_token, WorkflowToken)
+    _check_namespace(host, token, request.namespace)
+    order = FailTask(
+        token=_claim_of(token),
+        cause=request.cause,
+        failure=request.failure,
+        identity=request.identity,
+        binary_checksum=request.binary_checksum,
+    )
+    _answer(host, _key(token), order, closed_text="workflow execution already completed")
+    return RespondWorkflowTaskFailedResponse()
+
+
+def _answer(
+    host: Host, key: RunKey, order: CompleteTask | FailTask, *, closed_text: str
+) -> tuple[MutableState, Answer]:
+    """Apply a worker's answer; an error that is recorded is raised after the commit."""
+
+    def once() -> tuple[MutableState, Answer]:
+        with host.store.transaction(key.namespace, key.workflow_id) as tx:
+            state = tx.load(key.run_id)
+            if state is None:
+                raise NotFoundError(_TASK_NOT_FOUND)
+            if not state.is_open:
+                raise NotFoundError(closed_text)
+            change = load_change(tx, state, order)
+            answer = transition.apply(change, order, host.limits)
+            save(host, tx, change)
+            return change.state, answer
+
+    state, answer = repeatedly(once)
+    error: RPCError | None = answer.error
+    if error is not None:
+        raise error
+    return state, answer
+
+
+def _task(
+    host: Host, key: RunKey, state: MutableState, claimed: TaskClaim, after_event_id: int
+) -> PollWorkflowTaskQueueResponse:
+    """What a worker gets. While its claim stands nothing else is written to the history."""
+    recorded = state.recorded
+    events = host.store.read_events(key, first=after_event_id + 1, last=recorded.next_event_id - 1)
+    if not claimed.stored:
+        events += visible_tail(state)
+    started_at = claimed.started_at or claimed.scheduled_at
+    token = WorkflowToken(
+        namespace=key.namespace,
+        workflow_id=key.workflow_id,
+        run_id=key.run_id,
+        scheduled_event_id=claimed.scheduled_event_id,
+        started_event_id=claimed.started_event_id,
+        attempt=claimed.attempt,
+        started_at=started_at,
+    )
+    return PollWorkflowTaskQueueResponse(
+        task_token=tokens.encode(token),
+        workflow_execution=WorkflowExecution(workflow_id=key.workflow_id, run_id=key.run_id),
+        workflow_type=WorkflowType(name=recorded.workflow_type),
+        previous_started_event_id=recorded.previous_started_event_id,
+        started_event_id=claimed.started_event_id,
+        attempt=claimed.attempt,
+        history=History(events=tuple(events)),
+        workflow_execution_task_queue=TaskQueue(
+            name=recorded.task_queue, kind=TaskQueueKind.NORMAL
+        ),
+        scheduled_time=claimed.scheduled_at,
+        started_time=claimed.started_at,
+    )
+
+
+def _check_namespace(host: Host, token: WorkflowToken, namespace: str) -> None:
+    """An answer may leave its namespace out; the token has it."""
+    validation.namespace(host, namespace or token.namespace)
+    if namespace not in ("", token.namespace):
+        raise validation.fail("Operation requested with a token from a different namespace.")
+
+
+def _key(token: WorkflowToken) -> RunKey:
+    return RunKey(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
+
+
+def _claim_of(token: WorkflowToken) -> TaskToken:
+    return TaskToken(
+        scheduled_event_id=token.scheduled_event_id,
+        started_event_id=token.started_event_id,
+        attempt=token.attempt,
+        started_at=token.started_at,
+    )
+
+
+def _wants_activities(request: RespondWorkflowTaskCompletedRequest) -> bool:
+    return any(
+        getattr(command.attributes, "request_eager_execution", False)
+        for command in request.commands
+    )
