@@ -118,9 +118,10 @@ def _append(host: Host, key: RunKey, fact: Fact, request_id: str) -> Outcome:
                 save(host, tx, change)
                 errors.append(answer.error)
                 return Outcome.RECORDED
+            count, size = host.store.inbox_size(key, host.limits.buffered_events + 1)
             if host.store.put_inbox(key, answer.waiting, replaces=closes) is None:
                 return Outcome.STALE
-            if len(change.inbox) >= host.limits.buffered_events:
+            if _overflows(host, fact, count, size):
                 _take_in(host, tx, state)
             return Outcome.RECORDED
 
@@ -135,13 +136,12 @@ def _store_and_look_again(
     host: Host, key: RunKey, state: MutableState, fact: Fact, request_id: str
 ) -> Outcome:
     """Without a lock: a commit that ended the workflow task before ours has not seen the row."""
-    limits = host.limits
-    count, size = host.store.inbox_size(key, limits.buffered_events + 1)
+    count, size = host.store.inbox_size(key, host.limits.buffered_events + 1)
     item_id = _put(host, key, state, fact, request_id, count)
     if item_id is None:
-        return Outcome.REPEATED if request_id else Outcome.STALE
+        return _not_stored(fact)
     now = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
-    overflows = count >= limits.buffered_events or size + _size(fact) > limits.buffered_bytes
+    overflows = _overflows(host, fact, count, size)
     if now is not None and now.is_open and now.task_started and not overflows:
         return Outcome.RECORDED
 
@@ -161,7 +161,7 @@ def _leave(host: Host, key: RunKey, state: MutableState, fact: Fact, request_id:
     """In the caller's transaction: it becomes true with the caller's data."""
     count, _ = host.store.inbox_size(key, host.limits.buffered_events + 1)
     if _put(host, key, state, fact, request_id, count) is None:
-        return Outcome.REPEATED if request_id else Outcome.STALE
+        return _not_stored(fact)
     host.store.on_commit(lambda: _deliver_after_commit(host, key))
     return Outcome.RECORDED
 
@@ -178,8 +178,10 @@ def _deliver_after_commit(host: Host, key: RunKey) -> None:
 def _put(
     host: Host, key: RunKey, state: MutableState, fact: Fact, request_id: str, waiting: int
 ) -> int | None:
+    if isinstance(fact, Arrive):
+        return host.store.put_inbox(key, fact.item, replaces=fact.closes)
     item = transition.waiting_item(state, host.store.now(), fact, host.limits, waiting)
-    return host.store.put_inbox(key, item, request_id=request_id, replaces=_closes(fact))
+    return host.store.put_inbox(key, item, request_id=request_id) if item is not None else None
 
 
 def _take_in(host: Host, tx: Transaction, state: MutableState) -> None:
@@ -195,6 +197,13 @@ def _closes(fact: Fact) -> PendingActivity | None:
     return fact.closes if isinstance(fact, Arrive) else None
 
 
-def _size(fact: Fact) -> int:
-    """Bytes of user data that count against the buffer."""
-    return sizes.payloads_bytes(fact.input) if isinstance(fact, SignalRun) else 0
+def _not_stored(fact: Fact) -> Outcome:
+    """Why nothing was stored: an activity's end is stale, anything else is known already."""
+    return Outcome.STALE if isinstance(fact, Arrive) else Outcome.REPEATED
+
+
+def _overflows(host: Host, fact: Fact, count: int, size: int) -> bool:
+    """Whether more waits, with this fact, than a run's inbox may hold."""
+    own = sizes.payloads_bytes(fact.input) if isinstance(fact, SignalRun) else 0
+    limits = host.limits
+    return count >= limits.buffered_events or size + own > limits.buffered_bytes

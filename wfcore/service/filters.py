@@ -12,9 +12,7 @@ from wfcore.exceptions import InvalidArgumentError
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.service.ports import RunFilter
 
-_TOKEN = re.compile(
-    r"\s*(?:('(?:[^']|'')*'|\"[^\"]*\")|([A-Za-z_][\w.]*)|(\d+)|(<=|>=|!=|[=<>(),]))"
-)
+_TOKEN = re.compile(r"""\s*(?:'(?:[^']|'')*'|"[^"]*"|[A-Za-z_][\w.]*|\d+|<=|>=|!=|[=<>(),])""")
 _TEXTS = {
     "WorkflowId": "workflow_id",
     "RunId": "run_id",

@@ -152,7 +152,10 @@ class Transaction(Protocol):
         scheduled_event_ids: Sequence[int] = (),
         activity_ids: Sequence[str] = (),
     ) -> list[PendingActivity]:
-        """Those of the named activities that are open, in order of their scheduled event ids."""
+        """Those of the named activities that are open, in order of their scheduled event ids.
+
+        Their rows are locked until the end, so that no heartbeat is overwritten.
+        """
 
     def events(self, run_id: str, event_ids: Sequence[int]) -> list[HistoryEvent]:
         """Some events by their ids, in order."""

@@ -9,6 +9,7 @@ import msgspec
 
 from wfcore.exceptions import InvalidArgumentError, UnimplementedError, WaitInsideTransactionError
 from wfcore.history.rebuild import visible_tail
+from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import HistoryEventFilterType as Filter
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import History, HistoryEvent
@@ -176,7 +177,7 @@ def _transient(host: Host, key: RunKey, head: RunHead) -> list[HistoryEvent]:
 def _resolve(
     host: Host,
     namespace: str,
-    execution: validation.WorkflowExecution | None,
+    execution: WorkflowExecution | None,
     page_token: bytes,
     *,
     reverse: bool,

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 
 from wfcore.exceptions import NotFoundError
 from wfcore.history import transition
@@ -64,15 +65,13 @@ class Sweeper:
         store = self._host.store
         now = store.now()
         keys = store.due_runs(now, limit)
-        runs = sum(self._guarded(key, lambda key=key: self._run(key)) for key in keys)
+        runs = sum(self._guarded(key, partial(self._run, key)) for key in keys)
         rows = store.due_activities(now, limit)
         activities = sum(
-            self._guarded(_run_key(row), lambda row=row: self._activity(row, now)) for row in rows
+            self._guarded(_run_key(row), partial(self._activity, row, now)) for row in rows
         )
         waiting = store.undelivered(now - DELIVERY_GRACE, limit)
-        inboxes = sum(
-            self._guarded(key, lambda key=key: deliver(self._host, key)) for key in waiting
-        )
+        inboxes = sum(self._guarded(key, partial(deliver, self._host, key)) for key in waiting)
         found = (len(keys), len(rows), len(waiting))
         return SweepReport(
             runs=runs,
@@ -87,9 +86,9 @@ class Sweeper:
         """A worker process is dead: its claims are lost. Gives how many were; repeat until 0."""
         keys, rows = self._host.store.claims_of(owner, limit)
         for key in keys:
-            self._guarded(key, lambda key=key: self._task_lost(key, owner))
+            self._guarded(key, partial(self._task_lost, key, owner))
         for row in rows:
-            self._guarded(_run_key(row), lambda row=row: self._attempt_lost(row, why))
+            self._guarded(_run_key(row), partial(self._attempt_lost, row, why))
         return len(keys) + len(rows)
 
     def _guarded(self, key: RunKey, work: Callable[[], None]) -> bool:

@@ -120,6 +120,7 @@ def complete(
         sdk_metadata=request.sdk_metadata,
         metering_metadata=request.metering_metadata,
         binary_checksum=request.binary_checksum,
+        worker_version=request.worker_version_stamp,
         versioning_behavior=request.versioning_behavior,
         activity_request_id=host.ids.request_id() if _wants_activities(request) else "",
         owner=owner,

@@ -420,13 +420,22 @@ class MemoryTransaction:
         scheduled_event_ids: Sequence[int] = (),
         activity_ids: Sequence[str] = (),
     ) -> list[PendingActivity]:
+        key = self._key(run_id)
         with self._tables.mutex:
-            run = self._tables.visible(self._key(run_id))
-            if run is None or run.closed:
-                return []
-            wanted, names = set(scheduled_event_ids), set(activity_ids)
-            rows = (run.activities[event_id] for event_id in sorted(run.activities))
-            return [r for r in rows if r.scheduled_event_id in wanted or r.activity_id in names]
+            run = self._tables.visible(key)
+            rows = [] if run is None or run.closed else list(run.activities.values())
+        wanted, names = set(scheduled_event_ids), set(activity_ids)
+        named = {
+            row.scheduled_event_id
+            for row in rows
+            if row.scheduled_event_id in wanted or row.activity_id in names
+        }
+        for event_id in sorted(named):
+            self._tables.hold(self._unit, ("activity", key, event_id), self._wait)
+        with self._tables.mutex:
+            run = self._tables.visible(key)
+            stored = run.activities if run is not None else {}
+            return [stored[event_id] for event_id in sorted(named) if event_id in stored]
 
     def events(self, run_id: str, event_ids: Sequence[int]) -> list[HistoryEvent]:
         with self._tables.mutex:
