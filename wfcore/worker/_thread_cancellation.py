@@ -1,0 +1,98 @@
+"""Raising cancellation into the thread of a sync activity, but not into a block it shields.
+
+Python delivers such an exception between two bytecodes; a call into C code is not interrupted. It
+is delivered at most once, and never after `call` has ended.
+"""
+
+import ctypes
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from wfcore.exceptions import CancelledError
+
+
+class ThreadCancellation:
+    """Cancels one call of a function."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._thread_id: int | None = None
+        self._wanted = False
+        self._delivered = False
+        self._shields = 0
+
+    def cancel(self) -> None:
+        """Raise `CancelledError` in the function, as soon as no shield holds it off."""
+        with self._lock:
+            self._wanted = True
+            self._deliver()
+
+    def call(self, fn: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """Call a function, which may be cancelled until it returns.
+
+        Raises:
+            CancelledError: it was cancelled; also if that had happened before.
+        """
+        # The exception can come while the inner block ends and skip what stands there. It comes
+        # only once, so then the outer one is left in peace.
+        try:
+            try:
+                self._start()
+                return fn(*args)
+            finally:
+                self._stop()
+        finally:
+            self._stop()
+
+    @contextmanager
+    def shield(self) -> Iterator[None]:
+        """Hold a cancellation off; what came meanwhile is raised at the end of the outermost one.
+
+        Raises:
+            CancelledError: it was cancelled inside.
+        """
+        with self._lock:
+            self._shields += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._shields -= 1
+                raise_now = self._is_due()
+                self._delivered = self._delivered or raise_now
+            if raise_now:
+                raise CancelledError
+
+    def _is_due(self) -> bool:
+        in_call = self._thread_id is not None
+        return self._wanted and in_call and not self._delivered and not self._shields
+
+    def _deliver(self) -> None:
+        if self._is_due():
+            self._delivered = True
+            _set_exception(self._thread_id, CancelledError)
+
+    def _start(self) -> None:
+        with self._lock:
+            self._thread_id = threading.get_ident()
+            self._deliver()
+
+    def _stop(self) -> None:
+        """Take back what was not delivered yet; the exception may come while this runs."""
+        while True:
+            try:
+                with self._lock:
+                    if self._thread_id is not None:
+                        _set_exception(self._thread_id, None)
+                    self._thread_id = None
+            except CancelledError:  # the function has ended, so it means nothing any more
+                continue
+            return
+
+
+def _set_exception(thread_id: int | None, kind: type[BaseException] | None) -> None:
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(thread_id or 0), ctypes.py_object(kind) if kind is not None else None
+    )
