@@ -1,6 +1,7 @@
 """The app's place in Django; importing it opens no connection and starts no thread."""
 
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
 from django.utils.translation import gettext_lazy as _
 
 
@@ -11,3 +12,11 @@ class WorkflowsConfig(AppConfig):
     label = "wfapp"
     verbose_name = _("Durable workflows")
     default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from wfapp import checks  # noqa: F401 - registers itself
+        from wfapp.store.namespaces import make_default_namespace
+
+        post_migrate.connect(
+            make_default_namespace, sender=self, dispatch_uid="wfapp.default_namespace"
+        )

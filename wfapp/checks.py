@@ -1,0 +1,1 @@
+"""System checks: what would lose work or confuse people later is said at start, with what to do."""

@@ -1,0 +1,1 @@
+"""Migrations: named, and never edited once released."""

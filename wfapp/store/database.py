@@ -1,0 +1,234 @@
+"""Statements on the one alias, inside or outside of a transaction, with errors that the core knows.
+
+Nothing of a session is relied on or left behind, so that a pooler between transactions is safe: no
+prepared statement, no session lock, and `lock_timeout` only until a transaction's end, or, inside a
+caller's, until ours.
+"""
+
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import (
+    DatabaseError,
+    InterfaceError,
+    OperationalError,
+    connections,
+    transaction,
+)
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from wfapp.models.columns import from_micros, shard_of
+from wfapp.store.dialect import Dialect, dialect_of, is_busy, milliseconds
+from wfcore.exceptions import UnavailableError
+from wfcore.service.ports import RunBusyError, RunKey
+
+Params = Sequence[Any]
+
+
+class Database:
+    """The alias that holds the workflows; threads share it and have a connection each.
+
+    `clock` replaces the database's time, for tests.
+    """
+
+    def __init__(
+        self,
+        alias: str,
+        *,
+        lock_wait: timedelta,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        self.alias = alias
+        self.lock_wait = lock_wait
+        self.clock = clock
+
+    @property
+    def connection(self) -> BaseDatabaseWrapper:
+        """This thread's or greenlet's connection."""
+        return connections[self.alias]
+
+    @property
+    def dialect(self) -> Dialect:
+        """How this database spells things."""
+        return dialect_of(self.connection)
+
+    @property
+    def clock_sql(self) -> str:
+        """Microseconds by the database's clock, or NULL where `time_of` doesn't look at them."""
+        return "NULL" if self.clock is not None else self.dialect.clock
+
+    def time_of(self, micros: int | None) -> datetime:
+        """The time that a statement told by `clock_sql`, or the clock that counts instead."""
+        if micros is not None:
+            return from_micros(micros)
+        return self.clock() if self.clock is not None else datetime.now(UTC)
+
+    def now(self) -> datetime:
+        """The store's clock."""
+        if self.clock is not None or not self.dialect.postgres:
+            return self.time_of(None)
+        return self.time_of(self.read(f"SELECT {self.dialect.clock}")[0][0])
+
+    # ---- parameters
+
+    def run(self, key: RunKey) -> list[Any] | None:
+        """Parameters of `statements.RUN`; None without a run id, so that there is no such run."""
+        try:
+            run_id = uuid.UUID(key.run_id)
+        except ValueError:
+            return None
+        return [shard_of(key.namespace, key.workflow_id), self.dialect.uuid(run_id)]
+
+    def workflow_id(self, key: RunKey) -> list[Any]:
+        """Parameters of `statements.WORKFLOW_ID`."""
+        return [shard_of(key.namespace, key.workflow_id), key.namespace, key.workflow_id]
+
+    # ---- statements
+
+    def read(self, sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
+        """The rows of a statement that changes nothing.
+
+        Outside of a transaction a connection that died while idle is replaced once.
+        """
+        try:
+            return self._rows(sql, params)
+        except (OperationalError, InterfaceError) as error:
+            if self.joined or not self._replace_connection():
+                raise self._told(error) from error
+        return self.fetch(sql, params)
+
+    def fetch(self, sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
+        """The rows of a statement."""
+        with self.telling():
+            return self._rows(sql, params)
+
+    def write(self, sql: str, params: Params = ()) -> int:
+        """Run a statement; gives the number of rows that it touched."""
+        with self.telling(), self.connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            count: int = cursor.rowcount
+            return count
+
+    def _rows(self, sql: str, params: Params) -> list[tuple[Any, ...]]:
+        with self.connection.cursor() as cursor:
+            cursor.execute(sql, params)
+            found: list[tuple[Any, ...]] = cursor.fetchall()
+            return found
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Turn what the driver says of locks and lost connections into the core's errors.
+
+        Raises:
+            RunBusyError: another transaction was in the way.
+            UnavailableError: the database can't be had; at a commit, the outcome is unknown.
+        """
+        try:
+            yield
+        except (OperationalError, InterfaceError) as error:
+            if not self.joined:
+                self._replace_connection()
+            raise self._told(error) from error
+
+    def _told(self, error: DatabaseError | InterfaceError) -> UnavailableError:
+        if isinstance(error, DatabaseError) and is_busy(error):
+            return RunBusyError(f"another transaction is in the way: {error}")
+        return UnavailableError(f"database {self.alias!r} can't be reached: {error}")
+
+    def _replace_connection(self) -> bool:
+        """Close a connection that is dead, so that its next use opens a new one."""
+        connection = self.connection
+        if connection.connection is None:
+            return True
+        if connection.is_usable():
+            return False
+        connection.close()
+        return True
+
+    # ---- transactions
+
+    @property
+    def joined(self) -> bool:
+        """Whether a transaction is open on this thread's connection, ours or a caller's."""
+        connection = self.connection
+        if connection.in_atomic_block:
+            return True
+        if connection.connection is None:
+            return not connection.settings_dict["AUTOCOMMIT"]
+        return not connection.autocommit
+
+    @property
+    def callers(self) -> bool:
+        """Whether the calling code has a transaction open. A TestCase's own one is not its."""
+        return _callers_block(self.connection) or (
+            self.joined and not self.connection.in_atomic_block
+        )
+
+    def open_elsewhere(self) -> str:
+        """Another alias on which the calling code has a transaction open; empty if none."""
+        for connection in connections.all(initialized_only=True):
+            if connection.alias != self.alias and _callers_block(connection):
+                return connection.alias
+        return ""
+
+    @contextmanager
+    def unit(self, wait: timedelta | None = None) -> Iterator[str]:
+        """A transaction, or a savepoint of the open one; gives the parameter for `bounded`.
+
+        Leaving it by an error undoes what was done inside, and only that.
+        """
+        bound = milliseconds(wait or self.lock_wait)
+        joined = self.joined
+        with self._busy_timeout(wait), self.telling(), transaction.atomic(using=self.alias):
+            before = self._lock_timeout() if joined else ""
+            yield bound
+            if before:
+                self._set_lock_timeout(before)
+
+    def _lock_timeout(self) -> str:
+        """The caller's bound, which is given back; after an error the rollback does that."""
+        if not self.dialect.postgres:
+            return ""
+        value: str = self.fetch("SELECT current_setting('lock_timeout')")[0][0]
+        return value
+
+    def _set_lock_timeout(self, value: str) -> None:
+        self.fetch("SELECT set_config('lock_timeout', %s, true)", [value])
+
+    @contextmanager
+    def _busy_timeout(self, wait: timedelta | None) -> Iterator[None]:
+        """SQLite waits for its one writer as the connection says, or for as long as we are told."""
+        if wait is None or self.dialect.postgres or self.joined:
+            yield
+            return
+        before = self.read("PRAGMA busy_timeout")[0][0]
+        self.read(f"PRAGMA busy_timeout = {milliseconds(wait)}")
+        try:
+            yield
+        finally:
+            self.read(f"PRAGMA busy_timeout = {before:d}")
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """Call after the open transaction commits, or at once; an error in it breaks nobody."""
+        if self.joined:
+            transaction.on_commit(call, using=self.alias, robust=True)
+        else:
+            call()
+
+
+def _callers_block(connection: BaseDatabaseWrapper) -> bool:
+    """Whether code has an atomic() block open; that around each test of a TestCase doesn't count.
+
+    Django tells the two apart by the same mark, for ``atomic(durable=True)``.
+    """
+    return any(not getattr(block, "_from_testcase", False) for block in connection.atomic_blocks)
+
+
+class StorePart:
+    """A part of the store; all parts of one share its database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database

@@ -1,0 +1,60 @@
+"""The `Store` port on Django: its parts put together, and where transactions begin."""
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from wfapp.store.database import Database
+from wfapp.store.facts import Facts
+from wfapp.store.finding import WorkFinder
+from wfapp.store.listing import RunLists
+from wfapp.store.namespaces import Namespaces
+from wfapp.store.queries import RunReader
+from wfapp.store.transaction import DjangoTransaction
+from wfcore.service.ports import START_WAIT
+
+
+class DjangoStore(RunReader, RunLists, Namespaces, Facts, WorkFinder):
+    """The truth, on one alias of Django's: PostgreSQL or SQLite.
+
+    One serves all threads of a process; making it opens no connection. `clock` replaces the
+    database's time, for tests.
+    """
+
+    def __init__(
+        self,
+        alias: str = "default",
+        *,
+        lock_wait: timedelta = START_WAIT,
+        clock: Callable[[], datetime] | None = None,
+    ) -> None:
+        super().__init__(Database(alias, lock_wait=lock_wait, clock=clock))
+
+    @property
+    def alias(self) -> str:
+        """The database that holds the workflows."""
+        return self._database.alias
+
+    def transaction(
+        self, namespace: str, workflow_id: str, *, wait: timedelta | None = None
+    ) -> DjangoTransaction:
+        """As `Store.transaction`."""
+        return DjangoTransaction(self._database, namespace, workflow_id, wait)
+
+    def now(self) -> datetime:
+        """As `Store.now`."""
+        return self._database.now()
+
+    def inside_callers_transaction(self) -> bool:
+        """As `Store.inside_callers_transaction`; a TestCase's own block is not a caller's."""
+        return self._database.callers
+
+    def open_elsewhere(self) -> str:
+        """Another alias on which the calling code has a transaction open; empty if none.
+
+        What is recorded then doesn't commit together with the caller's data.
+        """
+        return self._database.open_elsewhere()
+
+    def on_commit(self, call: Callable[[], None]) -> None:
+        """As `Store.on_commit`."""
+        self._database.on_commit(call)
