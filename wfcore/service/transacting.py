@@ -41,19 +41,16 @@ def load_change(tx: Transaction, state: MutableState, request: Request) -> Chang
 
 def save(host: Host, tx: Transaction, change: Change) -> None:
     """Store a change with the runs that follow it, and announce its effects after the commit."""
-    tx.save(change)
-    effects = _effects(change)
-    if effects:
-        tx.on_commit(lambda: host.dispatcher.dispatch(effects))
-
-
-def _effects(change: Change) -> list[Effect]:
     effects: list[Effect] = []
     each: Change | None = change
     while each is not None:
+        if each.is_new and not each.state.volatile.create_request_id:
+            each.state.volatile.create_request_id = host.ids.request_id()
         effects += each.effects
         each = each.next_run
-    return effects
+    tx.save(change)
+    if effects:
+        tx.on_commit(lambda: host.dispatcher.dispatch(effects))
 
 
 def repeatedly(call: Callable[[], T]) -> T:
