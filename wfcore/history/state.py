@@ -146,7 +146,7 @@ class Volatile(_State, kw_only=True):
     waits_for_parent: bool = False
     #: a close command met buffered events: signals are refused while the next task is started
     closing: bool = False
-    #: request id of the start that made this run; a run that follows another one has none
+    #: request id of the start that made this run; made up for a run that follows another one
     create_request_id: str = ""
     #: event ids by request id of start requests attached to this run
     attached_request_ids: dict[str, int] = {}

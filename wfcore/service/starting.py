@@ -94,13 +94,13 @@ def signal_with_start(
     host: Host, request: SignalWithStartWorkflowExecutionRequest
 ) -> SignalWithStartWorkflowExecutionResponse:
     """Signal the open run of a workflow id, or start one that begins with the signal."""
-    if request.workflow_id_conflict_policy is Conflict.FAIL:
-        raise fail(
-            f"Invalid WorkflowIDConflictPolicy: {Conflict.FAIL.wire_name} "
-            "is not supported for this operation."
-        )
     plain = _checked(host, _plain_start(request))
     reuse, conflict = _policies(plain, default=Conflict.USE_EXISTING)
+    if conflict is Conflict.FAIL:
+        raise fail(
+            f"Invalid WorkflowIDConflictPolicy: {conflict.wire_name} "
+            "is not supported for this operation."
+        )
     _check_signal(host, request)
     signal = SignalRun(
         signal_name=request.signal_name,
