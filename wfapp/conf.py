@@ -57,6 +57,10 @@ class Config:
 
     #: a worker process that was not heard of for this long is dead, and its claims are lost
     lease: timedelta = timedelta(seconds=10)
+    #: how long the tasks of a worker that was told to stop keep their claims; then others begin anew
+    drain: timedelta = timedelta(days=3650)
+    #: a worker of a queue also takes its workflow tasks; False where others do
+    workflow_queues: bool = True
     #: how long a transaction waits for another one that holds the same run or workflow id
     lock_wait: timedelta = START_WAIT
     #: how facts for a run meet its commits: without its lock where they can, or always with it

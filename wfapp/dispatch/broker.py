@@ -60,8 +60,15 @@ class Circuit:
 class BrokerLink:
     """One connection per process: made at first use, used by one thread at a time, not by forks."""
 
-    def __init__(self, app: Celery, *, circuit: Circuit | None = None) -> None:
+    def __init__(
+        self,
+        app: Celery,
+        *,
+        timeout: timedelta = SOCKET_TIMEOUT,
+        circuit: Circuit | None = None,
+    ) -> None:
         self._app = app
+        self._timeout_seconds = timeout.total_seconds()
         self._lock = threading.Lock()
         self._made: _Made | None = None
         self.circuit = circuit or Circuit()
@@ -110,7 +117,7 @@ class BrokerLink:
     def _only_one(self) -> Iterator[None]:
         if self.circuit.is_open:
             raise BrokerAwayError("not tried: the broker failed a moment ago")
-        if not self._lock.acquire(timeout=SOCKET_TIMEOUT.total_seconds()):
+        if not self._lock.acquire(timeout=self._timeout_seconds):
             raise BrokerAwayError("another thread waits for the broker")
         try:
             if self.circuit.is_open:
@@ -125,10 +132,10 @@ class BrokerLink:
         return self._made
 
     def _make(self) -> "_Made":
-        seconds = SOCKET_TIMEOUT.total_seconds()
+        seconds = self._timeout_seconds
         configured = self._app.connection_for_write()
         driver = configured.transport.driver_type
-        options = {**(configured.transport_options or {}), **_bounds(driver)}
+        options = {**(configured.transport_options or {}), **_bounds(driver, seconds)}
         connection = configured.clone(connect_timeout=seconds, transport_options=options)
         # Without `timeout` kombu sleeps two seconds and tries again.
         connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=1)
@@ -169,7 +176,7 @@ class BrokerLink:
         if self._made is made:
             self._made = None
         with contextlib.suppress(Exception):  # a broken connection may refuse to be closed
-            made.connection.collect(socket_timeout=SOCKET_TIMEOUT.total_seconds())
+            made.connection.collect(socket_timeout=self._timeout_seconds)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -189,9 +196,8 @@ def _errors(app: Celery) -> tuple[type[BaseException], ...]:
     )
 
 
-def _bounds(driver: str) -> dict[str, Any]:
+def _bounds(driver: str, seconds: float) -> dict[str, Any]:
     """What each transport calls its time limits."""
-    seconds = SOCKET_TIMEOUT.total_seconds()
     if driver == "redis":
         return {
             "socket_timeout": seconds,

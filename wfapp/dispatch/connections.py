@@ -22,6 +22,9 @@ from django.db import (
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
+from wfcore.exceptions import StartContendedError, UnavailableError
+from wfcore.service.ports import SnapshotTooNewError
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
@@ -50,22 +53,29 @@ def surviving(call: Callable[[], T], *, alias: str, patience: timedelta = PATIEN
     For calls that may be repeated. Inside a caller's transaction an error is an error.
 
     Raises:
-        OperationalError, InterfaceError: the database stayed away for longer than `patience`.
+        UnavailableError, OperationalError, InterfaceError: the database stayed away for longer
+            than `patience`, or the error is of another kind.
     """
     end = time.monotonic() + patience.total_seconds()
     wait = _FIRST_WAIT_SECONDS
     while True:
         try:
             return call()
-        except (OperationalError, InterfaceError) as error:
+        except (SnapshotTooNewError, StartContendedError):
+            raise
+        except (UnavailableError, OperationalError, InterfaceError) as error:
             connection = connections[alias]
-            if connection.in_atomic_block or not is_lost(connection) or time.monotonic() > end:
+            if connection.in_atomic_block or time.monotonic() > end:
+                raise
+            # The store has told locks from lost connections, and closed those, already.
+            if not isinstance(error, UnavailableError) and not is_lost(connection):
                 raise
             logger.warning(
-                "the database connection was lost; trying again",
+                "the database can't be had; trying again",
                 extra={"action": "database_lost", "error": str(error)},
             )
-            connection.close()
+            if is_lost(connection):
+                connection.close()
         time.sleep(wait)
         wait = min(2 * wait, _LAST_WAIT_SECONDS)
 
@@ -113,7 +123,7 @@ def _watch_idle(connection: BaseDatabaseWrapper, **_: Any) -> None:
 class _IdleCheck:
     """Django asks once a task whether a connection lives; a long activity needs that more often."""
 
-    def __init__(self, connection: BaseDatabaseWrapper, check: Callable[[], None]) -> None:
+    def __init__(self, connection: Any, check: Callable[[], None]) -> None:
         self._connection = connection
         self._check = check
         self._used_at = time.monotonic()

@@ -42,6 +42,10 @@ class Hooks:
     ticker: Callable[[], Stoppable | None]
     #: wraps the tracers of the app's tasks, after Celery has (re)built them
     wrap_tasks: Callable[[], None]
+    #: begins to look after database connections, on this kind of pool
+    keep_connections: Callable[[str], None]
+    #: tells running activities that the worker is stopping
+    begin_shutdown: Callable[[], None]
     #: a worker of a queue also takes its workflow tasks
     workflow_queues: Callable[[], bool]
     #: how long a stopping worker's tasks keep their claims
@@ -64,6 +68,7 @@ class Host:
         self._keeper: LeaseKeeper | None = None
         self._ticker: Stoppable | None = None
         self._draining_since = 0.0
+        self._told = False
         self._given_up = False
 
     @property
@@ -98,6 +103,7 @@ class Host:
         self._queues = consume_too(sender, names, workflows=self.hooks.workflow_queues())
         if self._pool == "prefork":
             self._children = _Children()
+        self.hooks.keep_connections(self._pool)
         sender.app.steps["worker"].add(_AfterPool)
         sender.app.steps["consumer"].add(_AfterTasks)
 
@@ -119,7 +125,7 @@ class Host:
         if keeper is not None:
             keeper.stop()
         self._boot_id = ""
-        self.draining = self._given_up = False
+        self.draining = self._told = self._given_up = False
 
     def _on_draining(self, **_: Any) -> None:
         # In a signal handler: the threads do the rest.
@@ -139,21 +145,22 @@ class Host:
             ]
         if self.draining:
             living = [replace(process, draining=True) for process in living]
-            self._give_up_in_time(living)
+            self._drain(living)
         return living
 
     def _lost(self) -> list[str]:
         return self._children.lost(self._pids()) if self._children else []
 
-    def _give_up_in_time(self, living: Sequence[Process]) -> None:
-        if (
-            self._given_up
-            or monotonic() - self._draining_since < self.hooks.drain().total_seconds()
-        ):
-            return
-        for process in living:
-            self.hooks.lose_claims(process.boot_id)
-        self._given_up = True
+    def _drain(self, living: Sequence[Process]) -> None:
+        """In the keeper's thread: what the signal handler could not do."""
+        if not self._told and self._children is None:
+            self.hooks.begin_shutdown()
+        self._told = True
+        waited = monotonic() - self._draining_since
+        if not self._given_up and waited > self.hooks.drain().total_seconds():
+            for process in living:
+                self.hooks.lose_claims(process.boot_id)
+            self._given_up = True
 
     def _pids(self) -> set[int]:
         pool = getattr(self._worker, "pool", None)

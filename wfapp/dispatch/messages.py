@@ -53,6 +53,19 @@ class WorkflowTaskHint(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str
     scheduled_event_id: int = 0
     attempt: int = 1
+    task_queue: str = ""
+
+    @property
+    def effect(self) -> DispatchWorkflowTask:
+        """As the engine announces it."""
+        return DispatchWorkflowTask(
+            namespace=self.namespace,
+            workflow_id=self.workflow_id,
+            run_id=self.run_id,
+            task_queue=self.task_queue,
+            scheduled_event_id=self.scheduled_event_id,
+            attempt=self.attempt,
+        )
 
     @property
     def key(self) -> RunKey:
@@ -70,10 +83,6 @@ class ActivityHint(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     stamp: int = 0
     task_queue: str = ""
-
-    @property
-    def key(self) -> RunKey:
-        return RunKey(namespace=self.namespace, workflow_id=self.workflow_id, run_id=self.run_id)
 
     @property
     def effect(self) -> DispatchActivity:
@@ -114,6 +123,7 @@ def workflow_task_message(effect: DispatchWorkflowTask, queue: str) -> Outgoing:
         run_id=effect.run_id,
         scheduled_event_id=effect.scheduled_event_id,
         attempt=effect.attempt,
+        task_queue=effect.task_queue,
     )
     return Outgoing(
         task=WORKFLOW_TASK,

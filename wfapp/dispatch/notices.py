@@ -51,8 +51,8 @@ class Notices(Protocol):
     def wake_ticker(self) -> None:
         """A deadline is near: a ticker should look now."""
 
-    def wait_wake(self, timeout: timedelta) -> None:
-        """Return when the ticker is needed, or after `timeout` or a part of it."""
+    def wait_wake(self, timeout: timedelta) -> bool:
+        """Wait until the ticker is needed; False after `timeout` or a part of it."""
 
     def reply(self, query_id: str, answer: bytes) -> bool:
         """Leave an answer for who asked; False when it is known that nobody takes it."""
@@ -93,9 +93,10 @@ class LocalNotices:
     def wake_ticker(self) -> None:
         self._wake.set()
 
-    def wait_wake(self, timeout: timedelta) -> None:
-        self._wake.wait(timeout.total_seconds())
+    def wait_wake(self, timeout: timedelta) -> bool:
+        woken = self._wake.wait(timeout.total_seconds())
         self._wake.clear()
+        return woken
 
     def reply(self, query_id: str, answer: bytes) -> bool:
         with self._lock:
@@ -161,13 +162,15 @@ class RedisNotices:
             pipeline = client.pipeline(transaction=False)
             pipeline.lpush(key, b"1").ltrim(key, 0, 0).expire(key, REPLY_EXPIRES).execute()
 
-    def wait_wake(self, timeout: timedelta) -> None:
+    def wait_wake(self, timeout: timedelta) -> bool:
         seconds = min(timeout.total_seconds(), _READ_SLICE)
         try:
             with self._link.redis() as client:
-                client.blpop([f"{self._prefix}wake"], max(seconds, 0.01))
+                # Zero would be for ever.
+                return client.blpop([f"{self._prefix}wake"], max(seconds, 0.01)) is not None
         except BrokerAwayError:
             time.sleep(seconds)
+            return False
 
     def reply(self, query_id: str, answer: bytes) -> bool:
         with contextlib.suppress(BrokerAwayError), self._link.redis() as client:

@@ -1,6 +1,7 @@
 """The tables. Times are UTC microseconds, user data is bytes, no table refers to another app's."""
 
 from wfapp.models.audit import AuditEntry
+from wfapp.models.broker_epoch import BrokerEpoch
 from wfapp.models.event import HistoryEvent
 from wfapp.models.execution import CurrentRun, ExecutionState, WorkflowExecution
 from wfapp.models.inbox import InboxItem, SignalRequest
@@ -13,6 +14,7 @@ from wfapp.models.worker_process import WorkerProcess
 
 __all__ = [
     "AuditEntry",
+    "BrokerEpoch",
     "CurrentRun",
     "ExecutionState",
     "HistoryEvent",

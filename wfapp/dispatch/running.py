@@ -1,0 +1,190 @@
+"""What a worker does with a message: claim what it names, run it, and leave the rest to others.
+
+A message whose work is done, taken or gone costs one indexed read. While the database is away the
+message waits in its slot; its claim is repeated under the same name, so that a claim whose answer
+was lost is had again.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from asgiref.sync import async_to_sync
+
+from wfapp.dispatch.connections import Surviving
+from wfapp.dispatch.messages import (
+    ActivityHint,
+    MessageTooNewError,
+    read_activity,
+    read_query,
+    read_workflow_task,
+)
+from wfapp.dispatch.transactional import Completion, completing
+from wfcore.converter import DataConverter
+from wfcore.history.effects import Effect
+from wfcore.protocol.rpc.activity_tasks import (
+    PollActivityTaskQueueResponse,
+    RespondActivityTaskCompletedRequest,
+)
+from wfcore.service.ports import Dispatcher
+from wfcore.service.workflow_service import WorkflowService
+from wfcore.worker import ActivityTaskRunner, Interceptor, Registry, WorkflowTaskRunner
+
+logger = logging.getLogger(__name__)
+
+
+class TaskWorker:
+    """Runs the tasks that messages name, in the thread that got the message.
+
+    Args:
+        alias: the database that holds the workflows.
+        identity, owner: who claims; asked after the fork.
+        draining: whether this worker takes nothing more; work is then announced again.
+        sends_itself: whether an activity of this type has messages of its own name.
+    """
+
+    def __init__(
+        self,
+        *,
+        service: WorkflowService,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        converter: DataConverter,
+        alias: str,
+        identity: Callable[[], str],
+        owner: Callable[[], str],
+        draining: Callable[[], bool],
+        sends_itself: Callable[[str], bool],
+        client: Any = None,
+        interceptors: Sequence[Interceptor] = (),
+    ) -> None:
+        self._service = service
+        self._surviving: Any = Surviving(service, alias=alias)
+        self._dispatcher = dispatcher
+        self._registry = registry
+        self._converter = converter
+        self._alias = alias
+        self._identity = identity
+        self._owner = owner
+        self._draining = draining
+        self._sends_itself = sends_itself
+        self._client = client
+        self._interceptors = interceptors
+        self._workflows: dict[tuple[str, str], WorkflowTaskRunner] = {}
+        self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
+
+    # --- messages --------------------------------------------------------------------------------
+
+    def workflow_task(self, fields: Mapping[str, Any]) -> None:
+        """Run the workflow task that a message names, and those that follow at once."""
+        try:
+            hint = read_workflow_task(fields)
+        except MessageTooNewError as error:
+            logger.error("%s", error, extra={"action": "message_too_new"})
+            return
+        if self._hand_back(hint.effect):
+            return
+        request_id = str(uuid.uuid4())
+        task = self._surviving.claim_workflow_task(
+            hint.key, identity=self._identity(), owner=self._owner(), request_id=request_id
+        )
+        if task.task_token:
+            self._workflow_runner(hint.namespace, task.workflow_execution_task_queue.name).run(task)
+
+    def query(self, fields: Mapping[str, Any]) -> None:
+        """Answer the question that a message brings."""
+        try:
+            question = read_query(fields)
+        except MessageTooNewError as error:
+            logger.error("%s", error, extra={"action": "message_too_new"})
+            return
+        task = self._surviving.claim_query(question)
+        if task.task_token:
+            self._workflow_runner(question.namespace, question.task_queue).run(task)
+
+    def activity(self, fields: Mapping[str, Any]) -> None:
+        """Run the attempt that a message names."""
+        try:
+            hint = read_activity(fields)
+        except MessageTooNewError as error:
+            logger.error("%s", error, extra={"action": "message_too_new"})
+            return
+        if self._sends_itself(hint.activity_type):
+            # Who sent this didn't know the task; its limits and signals hold for its own messages.
+            self._dispatcher.dispatch([hint.effect])
+            return
+        self.claim_and_run(hint)
+
+    def claim_and_run(self, hint: ActivityHint) -> bool:
+        """Run an attempt; False when it is done, taken or gone, or was handed back."""
+        if self._hand_back(hint.effect):
+            return False
+        task = self._surviving.claim_activity(
+            hint.effect,
+            identity=self._identity(),
+            owner=self._owner(),
+            request_id=str(uuid.uuid4()),
+        )
+        if not task.task_token:
+            return False
+        with completing(Completion(complete=self._completer(task), alias=self._alias)):
+            self._activity_runner(hint.namespace, hint.task_queue).run(task)
+        return True
+
+    def begin_shutdown(self) -> None:
+        """Tell running activities that the worker is stopping."""
+        for runner in list(self._activities.values()):
+            runner.begin_shutdown()
+
+    # --- the parts -------------------------------------------------------------------------------
+
+    def _hand_back(self, effect: Effect) -> bool:
+        if self._draining():
+            self._dispatcher.dispatch([effect])
+            return True
+        return False
+
+    def _completer(self, task: PollActivityTaskQueueResponse) -> Callable[[Any], None]:
+        encode = async_to_sync(self._converter.encode_wrapper)
+
+        def complete(value: Any) -> None:
+            self._service.respond_activity_task_completed(
+                RespondActivityTaskCompletedRequest(
+                    task_token=task.task_token,
+                    result=encode([value]),
+                    identity=self._identity(),
+                    namespace=task.workflow_namespace,
+                )
+            )
+
+        return complete
+
+    def _workflow_runner(self, namespace: str, task_queue: str) -> WorkflowTaskRunner:
+        key = (namespace, task_queue)
+        if key not in self._workflows:
+            self._workflows[key] = WorkflowTaskRunner(
+                self._surviving,
+                self._registry,
+                self._converter,
+                self._identity(),
+                namespace=namespace,
+                task_queue=task_queue,
+                interceptors=self._interceptors,
+            )
+        return self._workflows[key]
+
+    def _activity_runner(self, namespace: str, task_queue: str) -> ActivityTaskRunner:
+        key = (namespace, task_queue)
+        if key not in self._activities:
+            self._activities[key] = ActivityTaskRunner(
+                self._surviving,
+                self._registry,
+                self._converter,
+                self._identity(),
+                self._client,
+                self._interceptors,
+                namespace=namespace,
+                task_queue=task_queue,
+            )
+        return self._activities[key]
