@@ -59,6 +59,9 @@ class _Parser:
         if self._skip("GROUP"):
             self._expect("BY")
             grouped = self._group()
+        for clause in ("ORDER BY", "LIMIT"):
+            if self._is(clause.split()[0]):
+                raise _invalid(f"operation is not supported: '{clause}' clause")
         if self._at < len(self._words):
             raise _invalid(
                 f"operation is not supported: {self._words[self._at]!r}; conditions on system "

@@ -9,9 +9,11 @@ from datetime import timedelta
 from itertools import count
 from typing import Any
 
+import msgspec
+
 from tests.conformance.probes.requests_json import (
-    UUID,
     Json,
+    activity,
     cancel_workflow,
     complete,
     continue_as_new,
@@ -69,9 +71,7 @@ Answer = Any
 class Probe:
     """One run of the service with a queue and workflow ids of its own."""
 
-    def __init__(
-        self, server: str = "plain", arrivals: Arrivals = Arrivals.OPTIMISTIC
-    ) -> None:
+    def __init__(self, server: str = "plain", arrivals: Arrivals = Arrivals.OPTIMISTIC) -> None:
         self.clock = SimulatedClock()
         self.store = MemoryStore(self.clock)
         self.dispatcher = MemoryDispatcher(self.clock)
@@ -113,12 +113,15 @@ class Probe:
         self.workflow_ids.append(f"w-probe-{next(self._numbers)}")
         return self.workflow_ids[-1]
 
+    def request_id(self) -> str:
+        return f"aaaaaaaa-0000-4000-8000-{next(self._numbers):012}"
+
     def start(self, workflow_id: str | None = None, **fields: Any) -> Answer:
         request = {
             "workflowId": workflow_id if workflow_id is not None else self.workflow_id(),
             "workflowType": {"name": "wf"},
             "taskQueue": {"name": self.queue},
-            "requestId": f"request-{next(self._numbers)}",
+            "requestId": self.request_id(),
             **fields,
         }
         kept = {key: item for key, item in request.items() if item is not None}
@@ -197,7 +200,7 @@ class Probe:
             {
                 "workflowExecution": {"workflowId": workflow_id, "runId": run_id},
                 "signalName": name,
-                "requestId": f"request-{next(self._numbers)}",
+                "requestId": self.request_id(),
                 **fields,
             },
         )
@@ -275,8 +278,6 @@ class Probe:
 
     def with_activity(self, **attributes: Any) -> tuple[str, str]:
         """A run that waits for an activity."""
-        from tests.conformance.probes.requests_json import activity
-
         workflow_id, run_id = self.run()
         self.step(activity("a", self.queue, **attributes))
         return workflow_id, run_id
@@ -303,9 +304,4 @@ class Probe:
 
 
 def _with_token(request: Message, token: bytes) -> Message:
-    import msgspec
-
     return msgspec.structs.replace(request, task_token=token)
-
-
-__all__ = ["UUID", "Answer", "Probe", "Refusal"]
