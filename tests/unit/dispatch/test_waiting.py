@@ -1,0 +1,99 @@
+"""Circuit, health and backlog, by a clock that the test moves."""
+
+from datetime import timedelta
+
+import pytest
+
+from wfapp.dispatch.broker import Circuit
+from wfapp.dispatch.claims import Health
+from wfapp.dispatch.publisher import Backlog
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+def test_the_circuit_opens_for_a_while_after_a_failure(clock: Clock) -> None:
+    circuit = Circuit(timedelta(seconds=5), clock)
+    assert not circuit.is_open
+    circuit.failed()
+    clock.now += 4.9
+    assert circuit.is_open
+    clock.now += 0.2
+    assert not circuit.is_open
+    circuit.failed()
+    circuit.worked()
+    assert not circuit.is_open
+
+
+def test_nobody_is_judged_before_a_full_lease_with_the_database(clock: Clock) -> None:
+    health = Health(lease=timedelta(seconds=10), clock=clock)
+    assert not health.may_judge
+    health.reached()
+    for _ in range(4):
+        clock.now += 2.4
+        health.reached()
+    assert not health.may_judge
+    clock.now += 0.5
+    health.reached()
+    assert health.may_judge
+    health.missed()
+    health.reached()
+    assert not health.may_judge, "after an outage a full lease passes"
+
+
+def test_a_process_that_slept_judges_nobody(clock: Clock) -> None:
+    health = Health(lease=timedelta(seconds=10), clock=clock)
+    health.reached()
+    clock.now += 3600
+    health.reached()
+    assert not health.may_judge
+
+
+class Queue:
+    """Stands for the publisher: it tells the length of a queue, and how often it was asked."""
+
+    def __init__(self, length: int | None) -> None:
+        self.stands = length
+        self.asked = 0
+
+    def length(self, queue: str) -> int | None:
+        self.asked += 1
+        return self.stands
+
+
+def test_messages_that_still_stand_are_not_sent_again(clock: Clock) -> None:
+    queue = Queue(5)
+    backlog = Backlog(queue, clock)  # type: ignore[arg-type]  # the part of it that is used
+    assert not backlog.may_send_again("q", lambda limit: 5)
+
+
+def test_as_many_are_sent_again_as_are_missing(clock: Clock) -> None:
+    queue = Queue(5)
+    backlog = Backlog(queue, clock)  # type: ignore[arg-type]  # the part of it that is used
+    answers = [backlog.may_send_again("q", lambda limit: min(limit, 8)) for _ in range(5)]
+    assert answers == [True, True, True, False, False]
+    assert queue.asked == 1, "a batch looks once"
+    clock.now += 1.1
+    queue.stands = 8
+    assert not backlog.may_send_again("q", lambda limit: 8)
+
+
+@pytest.mark.parametrize("length", [None, 1000, 50_000])
+def test_nothing_is_sent_again_into_a_long_queue_or_a_broker_that_is_away(
+    length: int | None, clock: Clock
+) -> None:
+    def unclaimed(limit: int) -> int:
+        raise AssertionError("the database need not be asked")
+
+    backlog = Backlog(Queue(length), clock)  # type: ignore[arg-type]  # the part of it that is used
+    assert not backlog.may_send_again("q", unclaimed)
