@@ -196,7 +196,7 @@ class Database:
         return value
 
     def _set_lock_timeout(self, value: str) -> None:
-        self.fetch("SELECT set_config('lock_timeout', %s, true)", [value])
+        self.fetch(f"SELECT {self.dialect.bound}", [value])
 
     @contextmanager
     def _busy_timeout(self, wait: timedelta | None) -> Iterator[None]:

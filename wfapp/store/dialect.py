@@ -26,8 +26,10 @@ class Dialect:
     clock: str
     #: at the end of a SELECT
     for_update: str
-    #: in a WHERE: true, and bounds the statement's waits and those of its transaction's rest.
-    #: A condition without columns is looked at before any row is locked, and costs no round trip.
+    #: bounds the waits of this statement and of its transaction's rest; a value of no interest
+    bound: str
+    #: the same in the WHERE of a statement on one table: true. A condition without columns is
+    #: looked at before any row is, so that the bound holds when the row is locked.
     bounded: str
 
     def uuid(self, value: uuid.UUID) -> Any:
@@ -49,9 +51,10 @@ _POSTGRES = Dialect(
     postgres=True,
     clock="(extract(epoch FROM clock_timestamp()) * 1000000)::bigint",
     for_update=" FOR UPDATE",
+    bound="set_config('lock_timeout', %s, true)",
     bounded=" AND (SELECT set_config('lock_timeout', %s, true)) IS NOT NULL",
 )
-_SQLITE = Dialect(postgres=False, clock="NULL", for_update="", bounded=" AND %s <> ''")
+_SQLITE = Dialect(postgres=False, clock="NULL", for_update="", bound="%s", bounded=" AND %s <> ''")
 
 
 def dialect_of(connection: BaseDatabaseWrapper) -> Dialect:

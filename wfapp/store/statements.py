@@ -69,8 +69,8 @@ def lock_state(dialect: Dialect, clock: str) -> str:
 def read_current(dialect: Dialect, clock: str) -> str:
     """The current run and the clock: always one row, of NULLs when there is no run."""
     return (
-        f"SELECT {names(rows.CURRENT_COLUMNS, 'newest')}, {clock} FROM (SELECT 1 AS one) AS always "
-        f"LEFT JOIN {CURRENT} AS newest ON {WORKFLOW_ID}{dialect.bounded}"
+        f"SELECT {names(rows.CURRENT_COLUMNS, 'newest')}, {clock}, {dialect.bound} "
+        f"FROM (SELECT 1 AS one) AS always LEFT JOIN {CURRENT} AS newest ON {WORKFLOW_ID}"
     )
 
 
@@ -79,7 +79,7 @@ def lock_current(dialect: Dialect, clock: str) -> str:
     """Lock and read the current run."""
     columns = names(rows.CURRENT_COLUMNS)
     return (
-        f"SELECT {names(rows.CURRENT_COLUMNS, 'held')}, {clock} FROM "
+        f"SELECT {names(rows.CURRENT_COLUMNS, 'held')}, {clock}, 1 FROM "
         f"(SELECT {columns} FROM {CURRENT} WHERE {WORKFLOW_ID}{dialect.bounded}"
         f"{dialect.for_update}) AS held"
     )

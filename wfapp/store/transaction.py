@@ -98,14 +98,15 @@ class DjangoTransaction:
 
     def current(self, *, lock: bool = False) -> CurrentRun | None:
         make = sql.lock_current if lock else sql.read_current
+        place = [self._shard, self._namespace, self._workflow_id]
         found = self._database.fetch(
             make(self._dialect, self._database.clock_sql),
-            [self._shard, self._namespace, self._workflow_id, self._bound],
+            [*place, self._bound] if lock else [self._bound, *place],
         )
         self._bounded = True
         current = None
         if found:
-            *columns, micros = found[0]
+            *columns, micros, _ = found[0]
             self._tell(micros)
             current = rows.read_current(columns) if columns[0] is not None else None
         self._expected_current = current.run_id if current is not None else ""
@@ -201,7 +202,7 @@ class DjangoTransaction:
         """Bound the waits of statements that don't do it themselves; once is enough."""
         if not self._bounded:
             if self._dialect.postgres:
-                self._database.fetch("SELECT set_config('lock_timeout', %s, true)", [self._bound])
+                self._database.fetch(f"SELECT {self._dialect.bound}", [self._bound])
             self._bounded = True
 
     # ---- saving
