@@ -1,0 +1,85 @@
+"""Starting workflows, and talking to them."""
+
+from wfcore.activity import ActivityCancellationDetails
+from wfcore.client._calls import Calls, InlineCalls, ThreadCalls, run_inline
+from wfcore.client._client import Client, ClientConfig, default_identity
+from wfcore.client._errors import (
+    AsyncActivityCancelledError,
+    RPCTimeoutOrCancelledError,
+    WorkflowContinuedAsNewError,
+    WorkflowFailureError,
+    WorkflowQueryFailedError,
+    WorkflowQueryRejectedError,
+)
+from wfcore.client._executions import (
+    WorkflowExecution,
+    WorkflowExecutionCount,
+    WorkflowExecutionCountAggregationGroup,
+    WorkflowExecutionDescription,
+)
+from wfcore.client._handles import WorkflowHandle
+from wfcore.client._history import WorkflowHistory, WorkflowHistoryEventFilterType
+from wfcore.client._host import HostConnect, register_host
+from wfcore.client._interceptor import (
+    CancelWorkflowInput,
+    CountWorkflowsInput,
+    DescribeWorkflowInput,
+    FetchWorkflowHistoryEventsInput,
+    Interceptor,
+    ListWorkflowsInput,
+    OutboundInterceptor,
+    QueryWorkflowInput,
+    SignalWorkflowInput,
+    StartWorkflowInput,
+    TerminateWorkflowInput,
+)
+from wfcore.client._iterators import (
+    WorkflowExecutionAsyncIterator,
+    WorkflowHistoryEventAsyncIterator,
+)
+from wfcore.common import HeaderCodecBehavior
+from wfcore.exceptions import RPCError, RPCStatusCode
+from wfcore.protocol.enums import WorkflowExecutionStatus
+
+__all__ = [
+    "ActivityCancellationDetails",
+    "AsyncActivityCancelledError",
+    "Calls",
+    "CancelWorkflowInput",
+    "Client",
+    "ClientConfig",
+    "CountWorkflowsInput",
+    "DescribeWorkflowInput",
+    "FetchWorkflowHistoryEventsInput",
+    "HeaderCodecBehavior",
+    "HostConnect",
+    "InlineCalls",
+    "Interceptor",
+    "ListWorkflowsInput",
+    "OutboundInterceptor",
+    "QueryWorkflowInput",
+    "RPCError",
+    "RPCStatusCode",
+    "RPCTimeoutOrCancelledError",
+    "SignalWorkflowInput",
+    "StartWorkflowInput",
+    "TerminateWorkflowInput",
+    "ThreadCalls",
+    "WorkflowContinuedAsNewError",
+    "WorkflowExecution",
+    "WorkflowExecutionAsyncIterator",
+    "WorkflowExecutionCount",
+    "WorkflowExecutionCountAggregationGroup",
+    "WorkflowExecutionDescription",
+    "WorkflowExecutionStatus",
+    "WorkflowFailureError",
+    "WorkflowHandle",
+    "WorkflowHistory",
+    "WorkflowHistoryEventAsyncIterator",
+    "WorkflowHistoryEventFilterType",
+    "WorkflowQueryFailedError",
+    "WorkflowQueryRejectedError",
+    "default_identity",
+    "register_host",
+    "run_inline",
+]

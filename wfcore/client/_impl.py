@@ -1,0 +1,318 @@
+"""Behind all interceptors: inputs to requests, answers to what the caller gets."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from wfcore.client._errors import WorkflowQueryFailedError, WorkflowQueryRejectedError
+from wfcore.client._executions import WorkflowExecutionCount, WorkflowExecutionDescription
+from wfcore.client._handles import WorkflowHandle
+from wfcore.client._interceptor import (
+    CancelWorkflowInput,
+    CountWorkflowsInput,
+    DescribeWorkflowInput,
+    FetchWorkflowHistoryEventsInput,
+    ListWorkflowsInput,
+    OutboundInterceptor,
+    QueryWorkflowInput,
+    SignalWorkflowInput,
+    StartWorkflowInput,
+    TerminateWorkflowInput,
+)
+from wfcore.client._iterators import (
+    WorkflowExecutionAsyncIterator,
+    WorkflowHistoryEventAsyncIterator,
+)
+from wfcore.common import HeaderCodecBehavior, Priority
+from wfcore.converter import (
+    DataConverter,
+    WorkflowSerializationContext,
+    encode_search_attributes,
+    priority_to_protocol,
+    retry_policy_to_protocol,
+    versioning_override_to_protocol,
+)
+from wfcore.exceptions import (
+    QueryFailedError,
+    WorkflowAlreadyStartedError,
+    WorkflowExecutionAlreadyStartedError,
+)
+from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
+from wfcore.protocol.enums import (
+    QueryRejectCondition,
+    TaskQueueKind,
+    WorkflowIdConflictPolicy,
+    WorkflowIdReusePolicy,
+)
+from wfcore.protocol.payloads import Header, Payload, Payloads, UserMetadata
+from wfcore.protocol.rpc.info import WorkflowExecutionInfo, WorkflowQuery
+from wfcore.protocol.rpc.workflows import (
+    CountWorkflowExecutionsRequest,
+    DescribeWorkflowExecutionRequest,
+    QueryWorkflowRequest,
+    RequestCancelWorkflowExecutionRequest,
+    SignalWithStartWorkflowExecutionRequest,
+    SignalWorkflowExecutionRequest,
+    StartWorkflowExecutionRequest,
+    TerminateWorkflowExecutionRequest,
+)
+
+if TYPE_CHECKING:
+    from wfcore.client._client import Client
+
+
+# ruff: noqa: A002 - parameters have Temporal's names
+class ClientImpl(OutboundInterceptor):
+    """Makes the calls."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    # --- start ---
+
+    async def start_workflow(self, input: StartWorkflowInput) -> WorkflowHandle[Any, Any]:
+        """Start, or signal with start.
+
+        Raises:
+            WorkflowAlreadyStartedError: the policies don't allow another run.
+        """
+        client = self._client
+        fields = await self._start_fields(input)
+        try:
+            if input.start_signal is None:
+                started = await client.calls.make(
+                    client.service.start_workflow_execution,
+                    StartWorkflowExecutionRequest(
+                        **fields, request_eager_execution=input.request_eager_start
+                    ),
+                    time_limit=input.rpc_timeout,
+                )
+                run_id, first_run_id = started.run_id, started.first_execution_run_id
+            else:
+                converter = self._converter(input.id)
+                signalled = await client.calls.make(
+                    client.service.signal_with_start_workflow_execution,
+                    SignalWithStartWorkflowExecutionRequest(
+                        **fields,
+                        signal_name=input.start_signal,
+                        signal_input=await _arguments(converter, input.start_signal_args),
+                    ),
+                    time_limit=input.rpc_timeout,
+                )
+                run_id, first_run_id = signalled.run_id, signalled.first_execution_run_id
+        except WorkflowExecutionAlreadyStartedError as err:
+            raise WorkflowAlreadyStartedError(
+                input.id,
+                input.workflow,
+                run_id=err.run_id or None,
+                first_run_id=err.first_execution_run_id or None,
+            ) from err
+        return WorkflowHandle(
+            client,
+            input.id,
+            result_run_id=run_id,
+            first_execution_run_id=first_run_id or run_id,
+            result_type=input.ret_type,
+        )
+
+    async def _start_fields(self, input: StartWorkflowInput) -> dict[str, Any]:
+        """What start and signal-with-start have in common."""
+        converter = self._converter(input.id)
+        fields: dict[str, Any] = {
+            "namespace": self._client.namespace,
+            "workflow_id": input.id,
+            "workflow_type": WorkflowType(name=input.workflow),
+            "task_queue": TaskQueue(name=input.task_queue, kind=TaskQueueKind.NORMAL),
+            "input": await _arguments(converter, input.args),
+            "workflow_execution_timeout": input.execution_timeout,
+            "workflow_run_timeout": input.run_timeout,
+            "workflow_task_timeout": input.task_timeout,
+            "identity": self._client.identity,
+            "request_id": str(uuid.uuid4()),
+            "workflow_id_reuse_policy": WorkflowIdReusePolicy(input.id_reuse_policy),
+            "workflow_id_conflict_policy": WorkflowIdConflictPolicy(input.id_conflict_policy),
+            "cron_schedule": input.cron_schedule,
+            "workflow_start_delay": input.start_delay,
+            "header": await self._header(converter, input.headers),
+        }
+        if input.retry_policy is not None:
+            fields["retry_policy"] = retry_policy_to_protocol(input.retry_policy)
+        if input.memo:
+            fields["memo"] = await converter.encode_memo(input.memo)
+        if input.search_attributes:
+            fields["search_attributes"] = encode_search_attributes(input.search_attributes)
+        if input.static_summary is not None or input.static_details is not None:
+            fields["user_metadata"] = UserMetadata(
+                summary=await _text(converter, input.static_summary),
+                details=await _text(converter, input.static_details),
+            )
+        if input.priority != Priority.default:
+            fields["priority"] = priority_to_protocol(input.priority)
+        if input.versioning_override is not None:
+            fields["versioning_override"] = versioning_override_to_protocol(
+                input.versioning_override
+            )
+        return fields
+
+    # --- steering ---
+
+    async def cancel_workflow(self, input: CancelWorkflowInput) -> None:
+        """Ask for cancellation."""
+        await self._client.calls.make(
+            self._client.service.request_cancel_workflow_execution,
+            RequestCancelWorkflowExecutionRequest(
+                namespace=self._client.namespace,
+                workflow_execution=_execution(input.id, input.run_id),
+                identity=self._client.identity,
+                request_id=str(uuid.uuid4()),
+                first_execution_run_id=input.first_execution_run_id or "",
+                reason=input.reason,
+            ),
+            time_limit=input.rpc_timeout,
+        )
+
+    async def signal_workflow(self, input: SignalWorkflowInput) -> None:
+        """Send a signal."""
+        converter = self._converter(input.id)
+        await self._client.calls.make(
+            self._client.service.signal_workflow_execution,
+            SignalWorkflowExecutionRequest(
+                namespace=self._client.namespace,
+                workflow_execution=_execution(input.id, input.run_id),
+                signal_name=input.signal,
+                input=await _arguments(converter, input.args),
+                identity=self._client.identity,
+                request_id=str(uuid.uuid4()),
+                header=await self._header(converter, input.headers),
+            ),
+            time_limit=input.rpc_timeout,
+        )
+
+    async def terminate_workflow(self, input: TerminateWorkflowInput) -> None:
+        """Terminate."""
+        converter = self._converter(input.id)
+        await self._client.calls.make(
+            self._client.service.terminate_workflow_execution,
+            TerminateWorkflowExecutionRequest(
+                namespace=self._client.namespace,
+                workflow_execution=_execution(input.id, input.run_id),
+                reason=input.reason or "",
+                details=await _arguments(converter, input.args),
+                identity=self._client.identity,
+                first_execution_run_id=input.first_execution_run_id or "",
+            ),
+            time_limit=input.rpc_timeout,
+        )
+
+    async def query_workflow(self, input: QueryWorkflowInput) -> Any:
+        """Ask.
+
+        Raises:
+            WorkflowQueryRejectedError: the workflow's status doesn't allow it.
+            WorkflowQueryFailedError: the handler failed, or there is none.
+        """
+        converter = self._converter(input.id)
+        condition = (
+            input.reject_condition or self._client.default_workflow_query_reject_condition or 0
+        )
+        method = self._client.service.query_workflow
+        if input.rpc_timeout is not None:
+            method = partial(method, timeout=input.rpc_timeout)
+        try:
+            answer = await self._client.calls.make(
+                method,
+                QueryWorkflowRequest(
+                    namespace=self._client.namespace,
+                    execution=_execution(input.id, input.run_id),
+                    query=WorkflowQuery(
+                        query_type=input.query,
+                        query_args=await _arguments(converter, input.args),
+                        header=await self._header(converter, input.headers),
+                    ),
+                    query_reject_condition=QueryRejectCondition(condition),
+                ),
+                time_limit=input.rpc_timeout,
+                waits=True,
+            )
+        except QueryFailedError as err:
+            raise WorkflowQueryFailedError(err.message) from err
+        if answer.query_rejected is not None:
+            raise WorkflowQueryRejectedError(answer.query_rejected.status or None)
+        results = await converter.decode_wrapper(
+            answer.query_result, [input.ret_type] if input.ret_type else None
+        )
+        if len(results) > 1:
+            warnings.warn(f"Expected single query result, got {len(results)}", stacklevel=2)
+        return results[0] if results else None
+
+    # --- reading ---
+
+    async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:
+        """Describe."""
+        answer = await self._client.calls.make(
+            self._client.service.describe_workflow_execution,
+            DescribeWorkflowExecutionRequest(
+                namespace=self._client.namespace, execution=_execution(input.id, input.run_id)
+            ),
+            time_limit=input.rpc_timeout,
+        )
+        return WorkflowExecutionDescription.from_info(
+            answer.workflow_execution_info or WorkflowExecutionInfo(),
+            self._client.namespace,
+            self._client.data_converter,
+            raw_description=answer,
+        )
+
+    def fetch_workflow_history_events(
+        self, input: FetchWorkflowHistoryEventsInput
+    ) -> WorkflowHistoryEventAsyncIterator:
+        """Events, page by page."""
+        return WorkflowHistoryEventAsyncIterator(self._client, input)
+
+    def list_workflows(self, input: ListWorkflowsInput) -> WorkflowExecutionAsyncIterator:
+        """Runs, page by page."""
+        return WorkflowExecutionAsyncIterator(self._client, input)
+
+    async def count_workflows(self, input: CountWorkflowsInput) -> WorkflowExecutionCount:
+        """Count."""
+        answer = await self._client.calls.make(
+            self._client.service.count_workflow_executions,
+            CountWorkflowExecutionsRequest(
+                namespace=self._client.namespace, query=input.query or ""
+            ),
+            time_limit=input.rpc_timeout,
+        )
+        return WorkflowExecutionCount.from_answer(answer)
+
+    # --- parts ---
+
+    def _converter(self, workflow_id: str) -> DataConverter:
+        return self._client.data_converter.with_context(
+            WorkflowSerializationContext(namespace=self._client.namespace, workflow_id=workflow_id)
+        )
+
+    async def _header(
+        self, converter: DataConverter, headers: Mapping[str, Payload]
+    ) -> Header | None:
+        if not headers:
+            return None
+        header = Header(fields=dict(headers))
+        if self._client.header_codec_behavior is HeaderCodecBehavior.CODEC:
+            return await converter.encode_message(header, headers=True)
+        return header
+
+
+def _execution(workflow_id: str, run_id: str | None) -> WorkflowExecution:
+    return WorkflowExecution(workflow_id=workflow_id, run_id=run_id or "")
+
+
+async def _arguments(converter: DataConverter, args: Sequence[Any]) -> Payloads | None:
+    return await converter.encode_wrapper(args) if args else None
+
+
+async def _text(converter: DataConverter, text: str | None) -> Payload | None:
+    return None if text is None else (await converter.encode([text]))[0]
