@@ -57,7 +57,7 @@ class Config:
 
     #: a worker process that was not heard of for this long is dead, and its claims are lost
     lease: timedelta = timedelta(seconds=10)
-    #: how long the tasks of a worker that was told to stop keep their claims; then others begin anew
+    #: how long the tasks of a worker that is told to stop keep their claims; then others begin anew
     drain: timedelta = timedelta(days=3650)
     #: a worker of a queue also takes its workflow tasks; False where others do
     workflow_queues: bool = True
@@ -65,21 +65,15 @@ class Config:
     lock_wait: timedelta = START_WAIT
     #: how facts for a run meet its commits: without its lock where they can, or always with it
     arrivals: Arrivals = Arrivals.OPTIMISTIC
-    #: how long a call waits on the server's side for a result, an update or new events
-    long_poll: timedelta = timedelta(seconds=20)
-    #: how long a poll for tasks waits
-    task_poll: timedelta = timedelta(seconds=60)
-    #: how often a waiting call looks at the database, though no notification came
-    poll_interval: timedelta = timedelta(seconds=1)
     #: connecting and sending to the broker may each take this long
     publish_timeout: timedelta = timedelta(seconds=1)
     #: after a failed publication nothing is published for this long; the ticker sends later
     publish_pause: timedelta = timedelta(seconds=5)
 
-    #: dotted path of a `wfcore.converter.DataConverter`; empty: the default one
-    data_converter: str = ""
-    #: dotted paths of payload codecs, in the order in which they encode
-    payload_codecs: tuple[str, ...] = ()
+    #: dotted path of a `wfcore.converter.DataConverter`, or of what makes one when it is called
+    data_converter: str = "wfcore.converter.default"
+    #: dotted path of a `PayloadCodec` for it, or of its class; empty: the converter's own
+    payload_codec: str = ""
 
     ticker: Ticker = field(default_factory=Ticker)
     limits: Limits = field(default_factory=Limits)
@@ -148,7 +142,7 @@ def _build(kind: type[Any], value: Mapping[str, Any]) -> Any:
         if _is_group(hint):
             given[name] = _build(hint, item)
         else:
-            given[name] = hint(item) if hint in (tuple[str, ...], Arrivals) else item
+            given[name] = hint(item) if hint is Arrivals else item
     return kind(**given)
 
 
@@ -196,9 +190,6 @@ def _wrong(hint: Any, item: Any) -> str:
         return "" if right else "a positive datetime.timedelta, such as timedelta(seconds=10)"
     if hint is str:
         return "" if isinstance(item, str) else "a string"
-    if hint == tuple[str, ...]:
-        right = isinstance(item, list | tuple) and all(isinstance(each, str) for each in item)
-        return "" if right else "a list of dotted paths"
     if issubclass(hint, StrEnum):
         return "" if item in list(hint) else f"one of {', '.join(repr(str(each)) for each in hint)}"
     raise TypeError(f"no rule for settings of type {hint!r}")

@@ -8,6 +8,7 @@ import os
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from celery import Celery, current_app
@@ -119,7 +120,13 @@ def get_service() -> WorkflowService:
     """The engine's service over the project's database and broker."""
     return part(
         "service",
-        lambda: WorkflowService(get_store(), get_dispatcher(), RandomIds(), limits=config().limits),
+        lambda: WorkflowService(
+            get_store(),
+            get_dispatcher(),
+            RandomIds(),
+            limits=config().limits,
+            arrivals=config().arrivals,
+        ),
     )
 
 
@@ -187,7 +194,10 @@ def _lose(boot_id: str, why: str) -> None:
 def _make_converter() -> DataConverter:
     found = import_string(config().data_converter)
     converter: DataConverter = found() if callable(found) else found
-    return converter
+    if not config().payload_codec:
+        return converter
+    codec = import_string(config().payload_codec)
+    return replace(converter, payload_codec=codec() if callable(codec) else codec)
 
 
 def _get_link() -> BrokerLink:
