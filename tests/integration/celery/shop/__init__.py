@@ -1,0 +1,1 @@
+"""An app whose workflows, activities and tasks the tests run in real workers."""
