@@ -182,7 +182,9 @@ class Run:
         change = Change(
             state=msgspec.json.decode(msgspec.json.encode(self.state), type=MutableState),
             now=self.now,
-            activities={key: self.activities[key] for key in wanted.activities},
+            activities={
+                key: self.activities[key] for key in wanted.activities if key in self.activities
+            },
             inbox=list(self.inbox),
             start_event=first if wanted.start_event else None,
             current_memo=self.memo if wanted.memo else None,
