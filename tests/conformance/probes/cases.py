@@ -1,4 +1,4 @@
-"""The registry of cases: how the condition of a recorded row is made, and the answer it leads to."""
+"""The registry of cases: how the condition of a row is made, and the answer it leads to."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Reuse policy x conflict policy x state of the last run x request id: the whole recorded matrix."""
+"""Reuse policy x conflict policy x state of the last run x request id: the recorded matrix."""
 
 import json
 from pathlib import Path

@@ -1,0 +1,138 @@
+"""Arrivals: order, repetition, delivery."""
+
+import threading
+
+import msgspec
+
+from wfcore.history.change import Change
+from wfcore.history.requests import DeliverInbox
+from wfcore.protocol.payloads import Payload, UserMetadata
+from wfcore.service.ports import (
+    Store,
+)
+from wfcore.testing.contracts.base import (
+    MANY,
+    MINUTE,
+    PATIENCE,
+    StoreContract,
+    journal,
+    only_activity,
+    state_of,
+)
+from wfcore.testing.port_builders import NAMESPACE, Builder, signal
+
+
+class InboxContract(StoreContract):
+    """Arrivals: order, repetition, delivery."""
+
+    def test_arrivals_keep_their_order_and_content(self, store: Store, build: Builder) -> None:
+        key = build.start()
+        items = [signal(f"s{number}", store.now()) for number in range(5)]
+        items[1] = msgspec.structs.replace(
+            items[1], user_metadata=UserMetadata(summary=Payload(data=b"why"))
+        )
+        ids = [store.put_inbox(key, item) for item in items]
+        assert None not in ids
+        expected = [
+            msgspec.structs.replace(item, item_id=item_id)
+            for item, item_id in zip(items, ids, strict=True)
+        ]
+        assert store.read_inbox(key) == expected
+        with store.transaction(NAMESPACE, key.workflow_id) as tx:
+            tx.load(key.run_id)
+            assert tx.inbox(key.run_id) == expected
+
+    def test_an_arrival_with_a_known_request_id_is_none(self, store: Store, build: Builder) -> None:
+        key, other = build.start(), build.start()
+        assert store.put_inbox(key, signal("s", store.now()), request_id="r") is not None
+        assert store.put_inbox(key, signal("s", store.now()), request_id="r") is None
+        assert store.put_inbox(other, signal("s", store.now()), request_id="r") is not None
+        with store.transaction(NAMESPACE, key.workflow_id) as tx:
+            assert tx.seen_request(key.run_id, "r")
+            assert not tx.seen_request(key.run_id, "q")
+        assert store.put_inbox(key, signal("s", store.now()), request_id="q") is None
+        assert len(store.read_inbox(key)) == 1
+
+    def test_of_one_request_at_once_one_is_stored(self, store: Store, build: Builder) -> None:
+        key = build.start()
+        together = threading.Barrier(4)
+
+        def put() -> int | None:
+            together.wait(PATIENCE)
+            return store.put_inbox(key, signal("s", store.now()), request_id="r")
+
+        outcomes = [future.result(PATIENCE) for future in [self.apart(put) for _ in range(4)]]
+        assert len([item_id for item_id in outcomes if item_id is not None]) == 1
+        assert len(store.read_inbox(key)) == 1
+
+    def test_a_save_takes_the_rows_that_it_read(self, store: Store, build: Builder) -> None:
+        key = build.start()
+        store.put_inbox(key, signal("read", store.now()))
+
+        def meanwhile(_change: Change) -> None:
+            item = signal("later", store.now())
+            if self.others_may_write:
+                self.apart(lambda: store.put_inbox(key, item)).result(PATIENCE)
+            else:
+                store.put_inbox(key, item)
+
+        build.change(key, DeliverInbox(), meanwhile)
+        names = [getattr(item.attributes, "signal_name", "") for item in store.read_inbox(key)]
+        assert names == ["later"]
+        assert state_of(store, key).recorded.signal_count == 1
+
+    def test_an_arrival_can_be_withdrawn_until_it_is_taken(
+        self, store: Store, build: Builder
+    ) -> None:
+        key = build.start()
+        kept = store.put_inbox(key, signal("kept", store.now()))
+        gone = store.put_inbox(key, signal("gone", store.now()))
+        assert kept is not None
+        assert gone is not None
+        assert store.withdraw_inbox(key, gone, (journal(key, store),))
+        assert [entry.kind for entry in store.read_journal(key)] == ["contract"]
+        assert not store.withdraw_inbox(key, gone, (journal(key, store),))
+        build.change(key, DeliverInbox())
+        assert not store.withdraw_inbox(key, kept, (journal(key, store),))
+        assert len(store.read_journal(key)) == 1
+
+    def test_its_size_is_counted_up_to_a_limit(self, store: Store, build: Builder) -> None:
+        key = build.start()
+        assert store.inbox_size(key, 10) == (0, 0)
+        for number in range(4):
+            store.put_inbox(key, signal(f"s{number}", store.now()))
+        count, size = store.inbox_size(key, 10)
+        assert count == 4
+        assert size >= 4 * len("input of s0")
+        assert store.inbox_size(key, 3)[0] == 3
+
+    def test_undelivered_are_old_and_meet_no_started_task(
+        self, store: Store, build: Builder
+    ) -> None:
+        idle, started, empty = build.start(), build.start(), build.start()
+        build.claim(started)
+        for key in (idle, started):
+            store.put_inbox(key, signal("s", store.now()))
+        found = store.undelivered(store.now() + MINUTE, MANY)
+        assert idle in found
+        assert started not in found
+        assert empty not in found
+        assert idle not in store.undelivered(store.now() - MINUTE, MANY)
+
+    def test_an_activity_that_ends_is_replaced_by_its_fact(
+        self, store: Store, build: Builder
+    ) -> None:
+        key = build.with_activities()
+        build.signal(key)
+        build.claim(key)
+        row = only_activity(store, key)
+        started = build.claimed(row)
+        assert store.replace_activity(row, started)
+        item = build.completion(started)
+        assert store.put_inbox(key, item, replaces=row) is None
+        assert store.read_inbox(key) == []
+        item_id = store.put_inbox(key, item, replaces=started)
+        assert item_id is not None
+        assert store.read_activities(key) == []
+        assert store.read_inbox(key) == [msgspec.structs.replace(item, item_id=item_id)]
+        assert store.put_inbox(key, item, replaces=started) is None
