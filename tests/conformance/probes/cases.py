@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tests.conformance.probes.probing import Answer, Probe
+from tests.support.probing import Answer, Probe
 
 Case = Callable[[Probe], Answer]
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tests.conformance.probes.cases import CASES, case
-from tests.conformance.probes.probing import Answer, Probe
-from tests.conformance.probes.requests_json import (
+from tests.support.probing import Answer, Probe
+from tests.support.requests_json import (
     LONG,
     MIB,
     TOO_BIG,

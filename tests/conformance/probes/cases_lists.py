@@ -3,8 +3,8 @@
 from typing import Any
 
 from tests.conformance.probes.cases import add_each
-from tests.conformance.probes.probing import Answer, Probe
-from tests.conformance.probes.requests_json import Json
+from tests.support.probing import Answer, Probe
+from tests.support.requests_json import Json
 
 ALL = "TaskQueue = 'q-probe'"
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from tests.conformance.probes.cases import add_each, case
-from tests.conformance.probes.probing import Answer, Probe
-from tests.conformance.probes.requests_json import big
+from tests.support.probing import Answer, Probe
+from tests.support.requests_json import big
 from wfcore.protocol.enums import QueryResultType
 from wfcore.protocol.rpc.workflow_tasks import RespondQueryTaskCompletedRequest
 

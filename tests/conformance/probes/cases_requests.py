@@ -4,8 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 from tests.conformance.probes.cases import add, add_each, case
-from tests.conformance.probes.probing import Answer, Probe
-from tests.conformance.probes.requests_json import (
+from tests.support.probing import Answer, Probe
+from tests.support.requests_json import (
     LONG,
     MIB,
     TOO_BIG,

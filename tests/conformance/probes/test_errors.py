@@ -16,7 +16,7 @@ from tests.conformance.probes import (
 )
 from tests.conformance.probes.cases import CASES
 from tests.conformance.probes.cases_commands import COMMANDS, COMPLETED, answer_and_effect
-from tests.conformance.probes.probing import Answer, Probe, Refusal
+from tests.support.probing import Answer, Probe, Refusal
 from wfcore.service.host import Arrivals
 
 HERE = Path(__file__).parent

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.conformance.probes.probing import Probe, Refusal
-from tests.conformance.probes.requests_json import values
+from tests.support.probing import Probe, Refusal
+from tests.support.requests_json import values
 from wfcore.service.host import Arrivals
 
 ROWS = json.loads(Path(__file__).with_name("id_policies.json").read_text())

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from tests.conformance.probes.requests_json import (
+from tests.support.requests_json import (
     Json,
     activity,
     cancel_workflow,
