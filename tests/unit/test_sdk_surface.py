@@ -5,10 +5,12 @@ A module is added by a line in `NAMES`; what differs on purpose is in `DEVIATION
 
 import dataclasses
 import enum
+import fnmatch
 import importlib
 import inspect
 from collections.abc import Collection, Iterator
 from datetime import timedelta
+from fnmatch import fnmatchcase
 from typing import Any
 
 import pytest
@@ -35,6 +37,33 @@ NAMES: dict[str, tuple[str, ...]] = {
         "wait_for_cancelled_sync",
         "wait_for_worker_shutdown",
         "wait_for_worker_shutdown_sync",
+    ),
+    "client": (
+        "CancelWorkflowInput",
+        "Client",
+        "CountWorkflowsInput",
+        "DescribeWorkflowInput",
+        "FetchWorkflowHistoryEventsInput",
+        "Interceptor",
+        "ListWorkflowsInput",
+        "OutboundInterceptor",
+        "QueryWorkflowInput",
+        "SignalWorkflowInput",
+        "StartWorkflowInput",
+        "TerminateWorkflowInput",
+        "WorkflowContinuedAsNewError",
+        "WorkflowExecution",
+        "WorkflowExecutionAsyncIterator",
+        "WorkflowExecutionCount",
+        "WorkflowExecutionCountAggregationGroup",
+        "WorkflowExecutionDescription",
+        "WorkflowFailureError",
+        "WorkflowHandle",
+        "WorkflowHistory",
+        "WorkflowHistoryEventAsyncIterator",
+        "WorkflowHistoryEventFilterType",
+        "WorkflowQueryFailedError",
+        "WorkflowQueryRejectedError",
     ),
     "common": (
         "ActivityIDConflictPolicy",
@@ -119,13 +148,30 @@ NAMES: dict[str, tuple[str, ...]] = {
 HERE = {"service": "exceptions"}
 
 _FROZEN = "values are frozen: the result is returned instead of filled into an argument"
+_NO_GRPC = "there is no gRPC connection to be set up"
+_LATER = "not offered yet"
+#: Patterns of paths below a name; a path may end with the name of a parameter.
 DEVIATIONS: dict[str, str] = {
+    "client.Client.api_key": _NO_GRPC,
+    "client.Client.rpc_metadata": _NO_GRPC,
+    "client.Client.*_service": _NO_GRPC,
+    "client.Client.*_update_with_start_workflow": _LATER,
+    "client.Client.*_activity*": _LATER,
+    "client.Client.*_activities": _LATER,
+    "client.Client.*_schedule*": _LATER,
+    "client.Client.*_nexus_*": "there is no Nexus",
+    "client.Client.*_worker_*": "versions of workers are Celery's matter",
+    "client.OutboundInterceptor.*_activit*": _LATER,
+    "client.OutboundInterceptor.*_schedule*": _LATER,
+    "client.OutboundInterceptor.start_*update*": _LATER,
+    "client.OutboundInterceptor.*_nexus_*": "there is no Nexus",
+    "client.OutboundInterceptor.*_worker_*": "versions of workers are Celery's matter",
+    "client.StartWorkflowInput.time_skipping_config": _LATER,
+    "client.WorkflowHandle.*_update*": _LATER,
     "common.RetryPolicy.apply_to_proto": _FROZEN,
-    "converter.DefaultFailureConverter.to_failure": _FROZEN,
-    "converter.DefaultFailureConverterWithEncodedAttributes.to_failure": _FROZEN,
-    "converter.FailureConverter.to_failure": _FROZEN,
-    "converter.DataConverter.encode_failure": _FROZEN,
-    "converter.encode_search_attributes": _FROZEN,
+    "converter.*.to_failure.failure": _FROZEN,
+    "converter.DataConverter.encode_failure.failure": _FROZEN,
+    "converter.encode_search_attributes.api": _FROZEN,
     "converter.DataConverter.external_storage": "large payloads have a port of their own",
 }
 
@@ -139,18 +185,19 @@ def test_a_public_name_has_the_surface_of_the_sdk(module: str, name: str) -> Non
     differences = {
         path: difference
         for path, difference in _compare(f"{module}.{name}", theirs, ours)
-        if path not in DEVIATIONS
+        if not any(fnmatchcase(path, pattern) for pattern in DEVIATIONS)
     }
     assert differences == {}
 
 
 def test_every_deviation_is_one() -> None:
-    found = set()
+    found: list[str] = []
     for module, name in CASES:
         theirs = getattr(importlib.import_module(f"temporalio.{module}"), name)
         ours = getattr(importlib.import_module(f"wfcore.{HERE.get(module, module)}"), name)
-        found |= {path for path, _ in _compare(f"{module}.{name}", theirs, ours)}
-    assert set(DEVIATIONS) <= found
+        found += [path for path, _ in _compare(f"{module}.{name}", theirs, ours)]
+    idle = [pattern for pattern in DEVIATIONS if not fnmatch.filter(found, pattern)]
+    assert idle == []
 
 
 def _compare(path: str, theirs: Any, ours: Any) -> Iterator[tuple[str, str]]:
@@ -171,7 +218,7 @@ def _compare_classes(path: str, theirs: type, ours: type) -> Iterator[tuple[str,
             yield path, f"{found} instead of {expected}"
         return
     if "__init__" in vars(theirs) or dataclasses.is_dataclass(theirs):
-        yield from _compare_calls(path, theirs.__init__, ours.__init__, skip_fields=True)
+        yield from _compare_calls(path, theirs.__init__, ours.__init__)
     attributes = _attributes(ours)
     for name in dir(theirs):
         member = inspect.getattr_static(theirs, name)
@@ -203,31 +250,34 @@ def _attributes(kind: type) -> set[str]:
     return found
 
 
-def _compare_calls(
-    path: str, theirs: Any, ours: Any, *, skip_fields: bool = False
-) -> Iterator[tuple[str, str]]:
+def _compare_calls(path: str, theirs: Any, ours: Any) -> Iterator[tuple[str, str]]:
+    """Each parameter that is missing, stands elsewhere, or has another kind or default."""
     try:
         expected = _parameters(theirs)
-    except ValueError:
+    except ValueError:  # of a class that is written in C
         return
     found = _parameters(ours)
     if inspect.iscoroutinefunction(theirs) != inspect.iscoroutinefunction(ours):
         yield path, "one waits, the other doesn't"
-    left_out = {name for name in expected if f"{path}.{name}" in DEVIATIONS} if skip_fields else ()
-    wanted = {name: value for name, value in expected.items() if name not in left_out}
-    got = {
-        # What they demand may be optional here.
-        name: value if _is_optional_form(found.get(name), value) else found.get(name)
-        for name, value in wanted.items()
-    }
-    if got != wanted or [n for n in found if n in wanted] != list(wanted):
-        yield path, f"{_shown(got)} instead of {_shown(wanted)}"
-    for name in left_out:
-        yield f"{path}.{name}", "left out"
+    takes_any = any(kind == "VAR_KEYWORD" for kind, _ in found.values())
+    for name, parameter in expected.items():
+        got = found.get(name)
+        if got is None and takes_any and parameter[0] == "KEYWORD_ONLY":
+            continue
+        if got != parameter and not _is_optional_form(got, parameter):
+            yield f"{path}.{name}", f"{got} instead of {parameter}"
+    in_order = [name for name in expected if name in found and _is_positional(expected[name])]
+    if [name for name in found if name in in_order] != in_order:
+        yield path, f"parameters in another order: {list(found)}"
     for name in found.keys() - expected.keys():
         # A parameter of our own may be added where no call of theirs can meet it.
-        if found[name][1] == "required":
+        kind, default = found[name]
+        if default == "required" and not kind.startswith("VAR_"):
             yield path, f"has a further required parameter {name}"
+
+
+def _is_positional(parameter: tuple[str, Any]) -> bool:
+    return parameter[0].startswith("POSITIONAL")
 
 
 def _is_optional_form(ours: Any, theirs: tuple[str, Any]) -> bool:
@@ -238,7 +288,7 @@ def _parameters(call: Any) -> dict[str, tuple[str, Any]]:
     return {
         parameter.name: (parameter.kind.name, _default(parameter.default))
         for parameter in inspect.signature(call).parameters.values()
-        if not parameter.name.startswith("_")
+        if not parameter.name.startswith("_") and parameter.name != "self"
     }
 
 
@@ -253,7 +303,3 @@ def _default(value: Any) -> Any:
     if isinstance(value, Collection) and not value:
         return ()
     return "an object"
-
-
-def _shown(parameters: dict[str, Any]) -> str:
-    return ", ".join(f"{name}: {value}" for name, value in parameters.items())

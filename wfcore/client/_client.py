@@ -114,12 +114,14 @@ class Client:
         *,
         namespace: str = "default",
         data_converter: DataConverter = DataConverter.default,
+        plugins: Sequence[Any] = (),
         interceptors: Sequence[Interceptor] = (),
         default_workflow_query_reject_condition: QueryRejectCondition | None = None,
         header_codec_behavior: HeaderCodecBehavior = HeaderCodecBehavior.NO_CODEC,
         identity: str | None = None,
         calls: Calls | None = None,
     ) -> None:
+        _refuse_plugins(plugins)
         self.service = service_client
         self.namespace = namespace
         self.data_converter = data_converter
@@ -139,6 +141,7 @@ class Client:
         *,
         namespace: str = "default",
         data_converter: DataConverter = DataConverter.default,
+        plugins: Sequence[Any] = (),
         interceptors: Sequence[Interceptor] = (),
         default_workflow_query_reject_condition: QueryRejectCondition | None = None,
         header_codec_behavior: HeaderCodecBehavior = HeaderCodecBehavior.NO_CODEC,
@@ -163,14 +166,16 @@ class Client:
             connect_host(target_host),
             namespace=namespace,
             data_converter=data_converter,
+            plugins=plugins,
             interceptors=interceptors,
             default_workflow_query_reject_condition=default_workflow_query_reject_condition,
             header_codec_behavior=header_codec_behavior,
             identity=identity,
         )
 
-    def config(self) -> ClientConfig:
+    def config(self, *, active_config: bool = False) -> ClientConfig:
         """The settings, with which another client can be made."""
+        del active_config  # plugins, which could change them, are refused
         return ClientConfig(
             service_client=self.service,
             namespace=self.namespace,
@@ -414,6 +419,14 @@ class Client:
         )
 
 
+def _refuse_plugins(plugins: Sequence[Any]) -> None:
+    if plugins:
+        raise ValueError(
+            "plugins are not supported: give the client what the plugin would set, such as "
+            "data_converter and interceptors"
+        )
+
+
 #: What Temporal's client takes for its connection.
 _CONNECTION_SETTINGS = frozenset(
     {
@@ -425,7 +438,6 @@ _CONNECTION_SETTINGS = frozenset(
         "keep_alive_config",
         "lazy",
         "payload_limits",
-        "plugins",
         "retry_config",
         "rpc_metadata",
         "runtime",

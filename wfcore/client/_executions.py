@@ -114,7 +114,7 @@ class WorkflowExecution:
 class WorkflowExecutionDescription(WorkflowExecution):
     """A run with all that describe tells; `raw_description` has its pending activities too."""
 
-    raw_description: DescribeWorkflowExecutionResponse = field(kw_only=True)
+    raw_description: DescribeWorkflowExecutionResponse
 
     async def static_summary(self) -> str | None:
         """The one line that was given with the start."""
