@@ -465,5 +465,26 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="BrokerEpoch",
+            fields=[
+                (
+                    "broker",
+                    models.CharField(
+                        editable=False,
+                        max_length=200,
+                        primary_key=True,
+                        serialize=False,
+                        verbose_name="broker",
+                    ),
+                ),
+                ("epoch", models.CharField(max_length=64, verbose_name="epoch")),
+                ("seen_at", models.BigIntegerField(verbose_name="seen since")),
+            ],
+            options={
+                "verbose_name": "broker's epoch",
+                "verbose_name_plural": "broker's epochs",
+            },
+        ),
         migrations.RunPython(leave_room, migrations.RunPython.noop, elidable=False),
     ]
