@@ -37,3 +37,40 @@ class Outcome(Message, frozen=True):
 
     success: Payloads | None = None
     failure: Failure | None = None
+
+
+class Acceptance(Message, frozen=True):
+    """A worker's word that an update's validator has passed."""
+
+    accepted_request_message_id: str = ""
+    accepted_request_sequencing_event_id: int = 0
+    accepted_request: Request | None = None
+
+
+class Rejection(Message, frozen=True):
+    """A worker's word that an update was refused; it leaves no event."""
+
+    rejected_request_message_id: str = ""
+    rejected_request_sequencing_event_id: int = 0
+    rejected_request: Request | None = None
+    failure: Failure | None = None
+
+
+class Response(Message, frozen=True):
+    """A worker's word about how an accepted update ended."""
+
+    meta: Meta | None = None
+    outcome: Outcome | None = None
+
+
+class ProtocolMessage(Message, frozen=True):
+    """What travels with a workflow task beside its events and commands.
+
+    The engine sends a `Request`, whose `event_id` is the event after which it counts; the worker
+    answers with the other kinds, which commands of the same name put in their places.
+    """
+
+    id: str = ""
+    protocol_instance_id: str = ""
+    event_id: int = 0
+    body: Message | None = None

@@ -117,14 +117,6 @@ class ChildWorkflow:
         self.is_open = False
         return partial(self._tell, event.attributes)
 
-    def cancel_delivered(self) -> Job | None:
-        """The child has the cancel request."""
-        waits = ChildWorkflowCancellationType.WAIT_CANCELLATION_REQUESTED
-        if not self.is_open or self.call.cancellation_type is not waits:
-            return None
-        self.is_open = False
-        return partial(self._fail, self._cancelled_error())
-
     # --- cancelling it --------------------------------------------------------------------------
 
     def request_cancel(self, cancelled: asyncio.CancelledError) -> None:
@@ -146,7 +138,12 @@ class ChildWorkflow:
         if kind is not ChildWorkflowCancellationType.ABANDON:
             self.is_cancel_requested = True
             CancelRequest(
-                state, self.call.id, "", reason=reason, child=self, groups=self._issued.markers
+                state,
+                self.call.id,
+                "",
+                reason=reason,
+                is_to_child=True,
+                groups=self._issued.markers,
             )
         if kind in (
             ChildWorkflowCancellationType.ABANDON,
@@ -210,6 +207,7 @@ class ChildWorkflow:
             self.result.set_exception(error)
         else:
             self.started.set_exception(error)
+            self.started.exception()  # seen: whoever waited for it may have been cancelled
             self.result.set_result(None)  # nobody has the handle, so nobody would fetch an error
 
     def _failure(self, message: str, cause: Failure | None, retry: RetryState) -> Failure:
@@ -355,11 +353,11 @@ class CancelRequest:
         run_id: str,
         *,
         reason: str,
-        child: ChildWorkflow | None = None,
+        is_to_child: bool = False,
         groups: tuple[Any, ...] = (),
     ) -> None:
         self._state = state
-        self._child = child
+        self._is_to_child = is_to_child
         self._event_id = 0
         self._values = state.values.for_workflow(state.info.namespace, workflow_id)
         self.delivered: asyncio.Future[None] = state.loop.create_future()
@@ -369,7 +367,7 @@ class CancelRequest:
                 namespace=state.info.namespace,
                 workflow_id=workflow_id,
                 run_id=run_id,
-                child_workflow_only=child is not None,
+                child_workflow_only=is_to_child,
                 reason=reason,
             ),
             self,
@@ -387,8 +385,8 @@ class CancelRequest:
         del self._state.operations[self._event_id]
         attributes: Any = event.attributes
         is_delivered = isinstance(attributes, events.ExternalWorkflowExecutionCancelRequested)
-        if self._child is not None:
-            return self._child.cancel_delivered() if is_delivered else None
+        if self._is_to_child:
+            return None  # the code waits for the child's end, or not at all
         if is_delivered:
             return partial(self._tell, None)
         cause: CancelExternalWorkflowExecutionFailedCause = attributes.cause

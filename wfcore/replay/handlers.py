@@ -51,7 +51,7 @@ class _Runner(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Running:
+class Running:
     """A handler that has not ended."""
 
     name: str
@@ -70,8 +70,8 @@ class Handlers:
         self.signals: dict[str | None, SignalDefinition] = dict(definition.signals)
         self.queries: dict[str | None, QueryDefinition] = dict(definition.queries)
         self.updates: dict[str | None, UpdateDefinition] = dict(definition.updates)
-        self.running_signals: dict[int, _Running] = {}
-        self.running_updates: dict[str, _Running] = {}
+        self.running_signals: dict[int, Running] = {}
+        self.running_updates: dict[str, Running] = {}
         self._waiting: dict[str, list[tuple[int, WorkflowExecutionSignaled]]] = {}
         self._handled = 0
 
@@ -152,7 +152,7 @@ class Handlers:
         )
         self._handled += 1
         number = self._handled
-        self.running_signals[number] = _Running(event.signal_name, definition.unfinished_policy)
+        self.running_signals[number] = Running(event.signal_name, definition.unfinished_policy)
 
         async def handle() -> None:
             enter_signal(event_id)
@@ -292,7 +292,7 @@ def run_at_once(coro: Coroutine[Any, Any, Any], what: str) -> Any:
     raise ReadOnlyContextError(f"{what} must not wait for anything: it can only look at the state")
 
 
-def _is_missed(running: _Running) -> bool:
+def _is_missed(running: Running) -> bool:
     return running.policy is HandlerUnfinishedPolicy.WARN_AND_ABANDON
 
 

@@ -33,6 +33,7 @@ from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.rpc.info import WorkflowQueryResult
 from wfcore.protocol.rpc.workflow_tasks import PollWorkflowTaskQueueResponse
+from wfcore.protocol.updates import ProtocolMessage
 from wfcore.replay.activation import HistoryCursor, Recorded, Turn
 from wfcore.replay.flags import LangFlag
 from wfcore.replay.handlers import Handlers, InboundRoot, read_only
@@ -45,7 +46,8 @@ from wfcore.replay.jobs import Jobs, read_facts
 from wfcore.replay.outbound import ContinueAsNewRequest, Outbound
 from wfcore.replay.pending import Timers
 from wfcore.replay.runtime import WorkflowRuntime
-from wfcore.replay.state import RunState
+from wfcore.replay.state import Job, RunState
+from wfcore.replay.updates import Updates
 from wfcore.replay.values import Values
 from wfcore.workflow import WorkflowDefinition
 
@@ -58,6 +60,7 @@ class WorkflowTaskResult:
 
     Attributes:
         commands: what the code asks for; empty if the task failed.
+        messages: what it says about updates.
         query_results: answers to `PollWorkflowTaskQueueResponse.queries`, by their ids.
         query_result: the answer to its `query`.
         core_flags, lang_flags: rules that the completion has to record (`sdkMetadata`).
@@ -66,6 +69,7 @@ class WorkflowTaskResult:
     """
 
     commands: tuple[Command, ...] = ()
+    messages: tuple[ProtocolMessage, ...] = ()
     query_results: Mapping[str, WorkflowQueryResult] = field(default_factory=dict)
     query_result: WorkflowQueryResult | None = None
     core_flags: tuple[int, ...] = ()
@@ -132,6 +136,7 @@ class WorkflowInstance:
         self._is_replay = is_replay
         self._cursor = HistoryCursor()
         self._handlers = Handlers(state, definition, self._run_top)
+        self._updates = Updates(state, self._handlers)
         self._outbound = Outbound(state)
         self._runtime = WorkflowRuntime(state, self._handlers, dict(extern_functions or {}))
         self._runtime.outbound = self._outbound
@@ -168,13 +173,16 @@ class WorkflowInstance:
         history = task.history.events if task.history else ()
         self._thread_id = threading.get_ident()
         try:
-            error = self._advance(history, with_open_task=task.query is None)
+            error = self._advance(
+                history, with_open_task=task.query is None, messages=task.messages
+            )
             if error is not None:
                 return self._failed(error)
             return WorkflowTaskResult(
                 commands=self._state.commands.commands(self._state.flags)
                 if self._cursor.is_answer_due
                 else (),
+                messages=tuple(self._updates.messages),
                 core_flags=self._state.flags.new_core,
                 lang_flags=self._state.flags.new_lang,
                 versioning_behavior=self._versioning_behavior,
@@ -216,7 +224,11 @@ class WorkflowInstance:
     # --- going through the history --------------------------------------------------------------
 
     def _advance(
-        self, history: Sequence[HistoryEvent], *, with_open_task: bool
+        self,
+        history: Sequence[HistoryEvent],
+        *,
+        with_open_task: bool,
+        messages: Sequence[ProtocolMessage] = (),
     ) -> BaseException | None:
         state = self._state
         try:
@@ -226,7 +238,7 @@ class WorkflowInstance:
                     if not _is_heartbeat(step):
                         state.commands.match(step, state.flags)
                 else:
-                    self._take_turn(step)
+                    self._take_turn(step, messages if step.answer is None else ())
         except MalformedHistoryError:
             raise
         except HistoryMismatchError as error:
@@ -235,14 +247,19 @@ class WorkflowInstance:
             return error
         return None
 
-    def _take_turn(self, turn: Turn) -> None:
+    def _take_turn(self, turn: Turn, messages: Sequence[ProtocolMessage]) -> None:
         state = self._state
         self._enter_task(turn)
         if turn.answer is not None:
             self._runtime.patches.announce(turn.answer.commands)
             self._runtime.local_activities.announce(turn.answer.commands)
         try:
-            self._run_jobs(read_facts(turn.facts, state, self))
+            recorded = turn.answer.commands if turn.answer is not None else ()
+            updates = self._updates.from_events(recorded) + self._updates.from_messages(messages)
+            jobs = read_facts(turn.facts, state, self)
+            jobs.first += updates
+            jobs.updates += len(updates)
+            self._run_jobs(jobs)
             self._follow_up()
         except MalformedHistoryError:
             raise
@@ -270,6 +287,7 @@ class WorkflowInstance:
         state, runtime, started = self._state, self._runtime, turn.started
         state.has_accepted = False
         state.turns = 0
+        self._updates.messages.clear()
         state.is_replaying = turn.answer is not None or self._is_replay
         completed: Any = turn.answer.completed.attributes if turn.answer else None
         if state.is_replaying:
@@ -389,6 +407,10 @@ class WorkflowInstance:
     def signal(self, event_id: int, event: events.WorkflowExecutionSignaled) -> None:
         """A signal came."""
         self._handlers.signal(event_id, event)
+
+    def admit(self, event_id: int, event: events.WorkflowExecutionUpdateAdmitted) -> Job | None:
+        """A reset brought an update over."""
+        return self._updates.admitted(event, event_id)
 
     def set_seed(self, run_id: str) -> None:
         """A reset changed the random numbers."""

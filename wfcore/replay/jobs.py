@@ -30,6 +30,9 @@ class Run(Protocol):
     def signal(self, event_id: int, event: events.WorkflowExecutionSignaled) -> None:
         """A signal."""
 
+    def admit(self, event_id: int, event: events.WorkflowExecutionUpdateAdmitted) -> Job | None:
+        """An update that a reset brought over."""
+
     def cancel(self, reason: str) -> None:
         """A request to cancel."""
 
@@ -91,6 +94,19 @@ def _signaled(
     jobs: Jobs,
 ) -> None:
     jobs.first.append(partial(run.signal, event.event_id, attributes))
+
+
+def _update_admitted(
+    event: HistoryEvent,
+    attributes: events.WorkflowExecutionUpdateAdmitted,
+    _state: RunState,
+    run: Run,
+    jobs: Jobs,
+) -> None:
+    job = run.admit(event.event_id, attributes)
+    if job is not None:
+        jobs.first.append(job)
+        jobs.updates += 1
 
 
 def _cancel_requested(
@@ -197,6 +213,7 @@ def _operation(state: RunState, event_id: int, event: HistoryEvent) -> Any:
 _READERS: dict[type[Message], _Reader] = {
     events.WorkflowExecutionStarted: _started,
     events.WorkflowExecutionSignaled: _signaled,
+    events.WorkflowExecutionUpdateAdmitted: _update_admitted,
     events.WorkflowExecutionCancelRequested: _cancel_requested,
     events.WorkflowTaskFailed: _task_failed,
     events.ActivityTaskCompleted: _activity_closed,

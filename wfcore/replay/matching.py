@@ -211,7 +211,28 @@ def _without_deprecated_patches(
     return kept
 
 
+def _is_acceptance(
+    event: events.WorkflowExecutionUpdateAccepted, command: Message, flags: Flags
+) -> bool:
+    return (
+        type(command) is commands.ProtocolMessage
+        and command.message_id == f"{event.protocol_instance_id}/accept"
+    )
+
+
+def _is_response(
+    event: events.WorkflowExecutionUpdateCompleted, command: Message, flags: Flags
+) -> bool:
+    if type(command) is not commands.ProtocolMessage:
+        return False
+    update_id, _, what = command.message_id.rpartition("/")
+    named = event.meta.update_id if event.meta else ""
+    return what == "complete" and named in ("", update_id)
+
+
 _CHECKS: dict[type[Message], _Check] = {
+    events.WorkflowExecutionUpdateAccepted: _is_acceptance,
+    events.WorkflowExecutionUpdateCompleted: _is_response,
     events.ActivityTaskScheduled: _is_activity,
     events.StartChildWorkflowExecutionInitiated: _is_child,
     events.MarkerRecorded: _is_marker,
@@ -248,6 +269,8 @@ _NAMING = (
     ("workflow_id", "workflow id"),
     ("signal_name", "signal"),
     ("marker_name", "marker"),
+    ("protocol_instance_id", "update"),
+    ("message_id", "message"),
     ("scheduled_event_id", "scheduled event"),
     ("started_event_id", "started event"),
 )

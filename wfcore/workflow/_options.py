@@ -34,7 +34,7 @@ class ChildWorkflowCancellationType(IntEnum):
     ABANDON = 0  # go on at once, the child learns nothing
     TRY_CANCEL = 1  # ask the child to stop, and go on at once
     WAIT_CANCELLATION_COMPLETED = 2  # ask, and wait for the child's end
-    WAIT_CANCELLATION_REQUESTED = 3  # ask, and wait until the request is delivered
+    WAIT_CANCELLATION_REQUESTED = 3  # as the one above: so it is in Temporal's recordings
 
 
 class ParentClosePolicy(IntEnum):

@@ -24,6 +24,7 @@ from wfcore.protocol.rpc.info import (
     WorkflowQuery,
     WorkflowQueryResult,
 )
+from wfcore.protocol.updates import ProtocolMessage
 
 
 class PollWorkflowTaskQueueResponse(Message, frozen=True):
@@ -43,6 +44,7 @@ class PollWorkflowTaskQueueResponse(Message, frozen=True):
     scheduled_time: datetime | None = None
     started_time: datetime | None = None
     queries: dict[str, WorkflowQuery] = {}
+    messages: tuple[ProtocolMessage, ...] = ()
 
 
 class PollWorkflowTaskQueueRequest(Message, frozen=True):
@@ -63,6 +65,7 @@ class RespondWorkflowTaskCompletedRequest(Message, frozen=True):
 
     task_token: bytes = b""
     commands: tuple[Command, ...] = ()
+    messages: tuple[ProtocolMessage, ...] = ()
     identity: str = ""
     sticky_attributes: StickyExecutionAttributes | None = None
     return_new_workflow_task: bool = False
