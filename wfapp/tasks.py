@@ -70,6 +70,7 @@ HOST.connect(
         keep_connections=keep_connections,
         workflow_queues=lambda: config().workflow_queues,
         drain=lambda: config().drain,
+        fail_timed_out=lambda *given: wiring.get_task_worker().fail_timed_out(*given),
         begin_shutdown=lambda: wiring.get_task_worker().begin_shutdown(),
     )
 )

@@ -273,7 +273,7 @@ def _outcome(body: _Body, info: activity.Info) -> Any:
         str(error),
         type=type(error).__name__,
         # Celery repeats a task only when the task asks for it; a policy of its own asks too.
-        non_retryable=body.state != states.FAILURE or _is_default(info.retry_policy),
+        non_retryable=body.state != states.FAILURE or is_default_policy(info.retry_policy),
     )
     if isinstance(error, BaseException):
         failure.__cause__ = error.__cause__
@@ -301,7 +301,8 @@ def _delay(when: Any) -> timedelta:
     return timedelta(seconds=float(when or 0))
 
 
-def _is_default(policy: RetryPolicy | None) -> bool:
+def is_default_policy(policy: RetryPolicy | None) -> bool:
+    """Whether the caller asked for no retries of its own: then those of the Celery task hold."""
     return policy is None or (
         policy.initial_interval == timedelta(seconds=1)
         and policy.backoff_coefficient == 2.0

@@ -16,6 +16,7 @@ from time import monotonic
 from typing import Any, Protocol
 
 from celery import bootsteps, signals
+from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.claims import LeaseKeeper, Process, new_boot_id
 from wfapp.dispatch.queues import QueueNames
@@ -44,6 +45,9 @@ class Hooks:
     wrap_tasks: Callable[[], None]
     #: begins to look after database connections, on this kind of pool
     keep_connections: Callable[[str], None]
+    #: fails the activity whose Celery task of this id was ended by its time limit (seconds), if
+    #: one of these processes holds it
+    fail_timed_out: Callable[[Sequence[str], str, float], None]
     #: tells running activities that the worker is stopping
     begin_shutdown: Callable[[], None]
     #: a worker of a queue also takes its workflow tasks
@@ -70,6 +74,7 @@ class Host:
         self._draining_since = 0.0
         self._told = False
         self._given_up = False
+        self._timed_out: list[tuple[str, float]] = []
 
     @property
     def boot_id(self) -> str:
@@ -92,6 +97,7 @@ class Host:
         signals.worker_process_init.connect(self._on_child, weak=False, dispatch_uid=uid)
         signals.worker_shutting_down.connect(self._on_draining, weak=False, dispatch_uid=uid)
         signals.worker_shutdown.connect(self._on_end, weak=False, dispatch_uid=uid)
+        signals.task_failure.connect(self._on_failure, weak=False, dispatch_uid=uid)
 
     # --- the parent, or the only process -----------------------------------------------------
 
@@ -148,8 +154,18 @@ class Host:
             self._drain(living)
         return living
 
+    def _on_failure(self, task_id: str, exception: BaseException, **_: Any) -> None:
+        # In the parent, which ends the child next; what follows is the keeper's.
+        if self._children is not None and isinstance(exception, TimeLimitExceeded):
+            self._timed_out.append((task_id, float(exception.args[0])))
+
     def _lost(self) -> list[str]:
-        return self._children.lost(self._pids()) if self._children else []
+        if self._children is None:
+            return []
+        while self._timed_out:
+            self.hooks.fail_timed_out(self._children.boot_ids, *self._timed_out[0])
+            self._timed_out.pop(0)
+        return self._children.lost(self._pids())
 
     def _drain(self, living: Sequence[Process]) -> None:
         """In the keeper's thread: what the signal handler could not do."""
@@ -212,6 +228,12 @@ class _Children:
         """In the child. A line of this length is written in one piece."""
         line = f"{os.getpid()} {boot_id}".ljust(self.LINE - 1) + "\n"
         os.write(self._writing, line.encode())
+
+    @property
+    def boot_ids(self) -> list[str]:
+        """In the parent: all that were told and not yet reported as lost."""
+        self._read()
+        return list(self._boot_ids.values())
 
     def living(self, pids: set[int]) -> list[tuple[int, str]]:
         """In the parent: those of these processes that have told their boot ids."""

@@ -5,33 +5,47 @@ message waits in its slot; its claim is repeated under the same name, so that a 
 was lost is had again.
 """
 
+import contextlib
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from asgiref.sync import async_to_sync
+from celery.exceptions import TimeLimitExceeded
 
+from wfapp.dispatch.celery_tasks import is_default_policy
 from wfapp.dispatch.connections import Surviving
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
+    activity_task_id,
     read_activity,
     read_query,
     read_workflow_task,
 )
 from wfapp.dispatch.transactional import Completion, completing
+from wfcore.common import RetryPolicy
 from wfcore.converter import DataConverter
+from wfcore.exceptions import NotFoundError
 from wfcore.history.effects import Effect
+from wfcore.history.state import PendingActivity
+from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.rpc.activity_tasks import (
     PollActivityTaskQueueResponse,
     RespondActivityTaskCompletedRequest,
+    RespondActivityTaskFailedRequest,
 )
+from wfcore.service import tokens
 from wfcore.service.ports import Dispatcher
+from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import ActivityTaskRunner, Interceptor, Registry, WorkflowTaskRunner
 
 logger = logging.getLogger(__name__)
+
+#: More than any process has slots.
+_CLAIMS = 1000
 
 
 class TaskWorker:
@@ -132,6 +146,18 @@ class TaskWorker:
             self._activity_runner(hint.namespace, hint.task_queue).run(task)
         return True
 
+    def fail_timed_out(self, owners: Sequence[str], task_id: str, limit_seconds: float) -> None:
+        """Fail the activity of a Celery task that was ended by its hard time limit.
+
+        Its own process can't, and without this the attempt would count as lost and be repeated,
+        which no time limit of Celery means.
+        """
+        for owner in owners:
+            for row in self._service.host.store.claims_of(owner, _CLAIMS)[1]:
+                if activity_task_id(row.run_id, row.scheduled_event_id) == task_id:
+                    self._fail_timed_out(row, limit_seconds)
+                    return
+
     def begin_shutdown(self) -> None:
         """Tell running activities that the worker is stopping."""
         for runner in list(self._activities.values()):
@@ -144,6 +170,32 @@ class TaskWorker:
             self._dispatcher.dispatch([effect])
             return True
         return False
+
+    def _fail_timed_out(self, row: PendingActivity, limit_seconds: float) -> None:
+        token = ActivityToken(
+            namespace=row.namespace,
+            workflow_id=row.workflow_id,
+            run_id=row.run_id,
+            scheduled_event_id=row.scheduled_event_id,
+            attempt=row.attempt,
+        )
+        failure = Failure(
+            message=f"the task's time limit of {limit_seconds:g} s was exceeded",
+            source="Python",
+            application_failure_info=ApplicationFailureInfo(
+                type=TimeLimitExceeded.__name__,
+                non_retryable=is_default_policy(RetryPolicy.from_proto(row.retry_policy)),
+            ),
+        )
+        with contextlib.suppress(NotFoundError):  # it ended by itself meanwhile
+            self._service.respond_activity_task_failed(
+                RespondActivityTaskFailedRequest(
+                    task_token=tokens.encode(token),
+                    failure=failure,
+                    identity=self._identity(),
+                    namespace=row.namespace,
+                )
+            )
 
     def _completer(self, task: PollActivityTaskQueueResponse) -> Callable[[Any], None]:
         encode = async_to_sync(self._converter.encode_wrapper)

@@ -64,3 +64,12 @@ def connections_in_transaction() -> int:
         )
         count: int = cursor.fetchone()[0]
         return count
+
+
+@activity.defn
+def find_order(what: str) -> int:
+    """How many rows the one who started the workflow wrote in its transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM ledger WHERE what = %s AND attempt = 0", [what])
+        count: int = cursor.fetchone()[0]
+        return count

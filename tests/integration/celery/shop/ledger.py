@@ -5,7 +5,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection
+import psycopg
+from django.db import connection, connections
 
 CREATE = """
     CREATE TABLE IF NOT EXISTS ledger (
@@ -38,9 +39,9 @@ def entry(what: str, attempt: int = 1) -> Iterator[None]:
     end(row)
 
 
-def rows(what: str) -> list[tuple[int, int, bool, float]]:
+def rows(what: str, alias: str = "default") -> list[tuple[int, int, bool, float]]:
     """Attempt, process, whether it ended, and when it began, in order."""
-    with connection.cursor() as cursor:
+    with connections[alias].cursor() as cursor:
         cursor.execute(
             "SELECT attempt, pid, ended IS NOT NULL, extract(epoch FROM begun)::float8 "
             "FROM ledger WHERE what = %s ORDER BY id",
@@ -58,8 +59,6 @@ def sleep(seconds: float) -> None:
 
 def begin_outside(what: str) -> None:
     """A row that a rollback of the caller leaves: written on a connection of its own."""
-    import psycopg
-
     settings = connection.get_connection_params()
     for key in ("cursor_factory", "context", "prepare_threshold"):
         settings.pop(key, None)

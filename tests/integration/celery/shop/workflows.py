@@ -160,3 +160,12 @@ class Sessions:
         return await workflow.execute_activity(
             activities.connections_in_transaction, start_to_close_timeout=MINUTE
         )
+
+
+@workflow.defn
+class FindOrder:
+    @workflow.run
+    async def run(self, what: str) -> int:
+        return await workflow.execute_activity(
+            activities.find_order, what, start_to_close_timeout=MINUTE
+        )
