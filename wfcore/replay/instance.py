@@ -43,6 +43,7 @@ from wfcore.replay.interceptors import (
     WorkflowInboundInterceptor,
 )
 from wfcore.replay.jobs import Jobs, read_facts
+from wfcore.replay.matching import Line, line_of
 from wfcore.replay.outbound import ContinueAsNewRequest, Outbound
 from wfcore.replay.pending import Timers
 from wfcore.replay.runtime import WorkflowRuntime
@@ -268,7 +269,7 @@ class WorkflowInstance:
             # be of a kind that is to fail the workflow.
             if not self._is_failure(error):
                 raise
-            self._fail_workflow(error)
+            self._fail_workflow(error, line_of(error))
         if state.commands.is_closed and not state.is_replaying:
             self._handlers.warn_of_unfinished()
 
@@ -424,37 +425,41 @@ class WorkflowInstance:
         call: Any = self._call
         result = await self._handlers.inbound.execute_workflow(call)
         payloads = self._state.values.encode_one(result)
-        self._state.commands.add(commands.CompleteWorkflowExecution(result=payloads))
+        code = self._definition.run_fn.__code__
+        self._state.commands.add(
+            commands.CompleteWorkflowExecution(result=payloads), line=(code, code.co_firstlineno)
+        )
 
     async def _run_top(self, coro: Coroutine[Any, Any, None]) -> None:
         """Run the main coroutine or a signal's handler, either of which may end the run."""
         try:
             await coro
         except ContinueAsNewRequest as request:
-            self._outbound.issue_continue_as_new(request)
+            self._outbound.issue_continue_as_new(request, line_of(request))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it ends the run or the task
             if not self._state.loop.evicting:
                 self._end_with(error)
 
     def _end_with(self, error: BaseException) -> None:
+        line = line_of(error)
         if isinstance(error, asyncio.CancelledError):
             error = CancelledError(str(error))
         if self._state.cancellation_reason is not None and is_cancelled_exception(error):
-            self._state.commands.add(commands.CancelWorkflowExecution())
+            self._state.commands.add(commands.CancelWorkflowExecution(), line=line)
         elif self._is_failure(error):
             try:
-                self._fail_workflow(error)
+                self._fail_workflow(error, line)
             except ValueError as unconverted:
                 self._state.error = unconverted
         else:
             self._state.error = error
 
-    def _fail_workflow(self, error: BaseException) -> None:
+    def _fail_workflow(self, error: BaseException, line: Line) -> None:
         try:
             failure = self._state.values.to_failure(error)
         except Exception as inner:
             raise ValueError("Failed converting workflow exception") from inner
-        self._state.commands.add(commands.FailWorkflowExecution(failure=failure))
+        self._state.commands.add(commands.FailWorkflowExecution(failure=failure), line=line)
 
     def cancel(self, reason: str) -> None:
         """Cancellation was asked for."""

@@ -18,10 +18,11 @@ from wfcore.protocol.metadata import EventGroupMarker
 from wfcore.protocol.payloads import UserMetadata
 from wfcore.replay.activation import Recorded
 from wfcore.replay.flags import CoreFlag, Flags
+from wfcore.replay.loop import WorkflowLoop
 from wfcore.replay.markers import is_change_version, read_local_activity, read_patch
 
+_LOOP = WorkflowLoop.run_ready.__code__
 #: Modules that stand between a line of workflow code and the command it asks for.
-_LOOP = "wfcore.replay.loop"
 _INNER = ("wfcore.workflow.", "wfcore.replay.", "asyncio.", "contextlib", "_asyncio")
 _CLOSING = frozenset(
     {
@@ -31,6 +32,10 @@ _CLOSING = frozenset(
         commands.ContinueAsNewWorkflowExecution,
     }
 )
+
+
+#: A place in the code.
+Line = tuple[CodeType | None, int]
 
 
 class Operation(Protocol):
@@ -51,13 +56,14 @@ class Issued:
         operation: Operation | None,
         metadata: UserMetadata | None,
         markers: tuple[EventGroupMarker, ...],
+        line: Line | None,
     ) -> None:
         self.attributes = attributes
         self.operation = operation
         self.metadata = metadata
         self.markers = markers
         self.is_dropped = False
-        self.code, self.line = _workflow_line()
+        self.code, self.line = line or _workflow_line()
 
     @property
     def location(self) -> str:
@@ -91,9 +97,10 @@ class CommandQueue:
         operation: Operation | None = None,
         metadata: UserMetadata | None = None,
         markers: tuple[EventGroupMarker, ...] = (),
+        line: Line | None = None,
     ) -> Issued:
-        """Ask for something."""
-        issued = Issued(attributes, operation, metadata, markers)
+        """Ask for something; `line` is where, if that is not the line that runs now."""
+        issued = Issued(attributes, operation, metadata, markers, line)
         self._issued.append(issued)
         if type(attributes) in _CLOSING:
             self._is_closed = True
@@ -315,14 +322,26 @@ def _naming(attributes: Message) -> str:
     return f", {', '.join(shown)}" if shown else ""
 
 
-def _workflow_line() -> tuple[CodeType | None, int]:
+def line_of(error: BaseException) -> Line:
+    """The innermost line of workflow code that an exception passed."""
+    found: Line = (None, 0)
+    trace = error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if not frame.f_globals.get("__name__", "").startswith(_INNER):
+            found = (frame.f_code, trace.tb_lineno)
+        trace = trace.tb_next
+    return found
+
+
+def _workflow_line() -> Line:
     """The innermost line of the code that runs which is not asyncio's or ours."""
     frame = sys._getframe(3)  # noqa: SLF001 - the way to a caller's line that costs least
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if not module.startswith(_INNER):
             return frame.f_code, frame.f_lineno
-        if module == _LOOP:
+        if frame.f_code is _LOOP:
             break  # what called the loop is no workflow code
         frame = frame.f_back  # type: ignore[assignment]
     return None, 0

@@ -21,6 +21,7 @@ from wfcore.replay.interceptors import (
     WorkflowOutboundInterceptor,
 )
 from wfcore.replay.local_activities import LocalActivity
+from wfcore.replay.matching import Line
 from wfcore.replay.pending import Activity, ActivityTask, inherits_build_id
 from wfcore.replay.state import RunState
 from wfcore.workflow import ActivityHandle, ChildWorkflowHandle, ContinueAsNewError, Info
@@ -91,7 +92,7 @@ class Outbound(WorkflowOutboundInterceptor):
         """What handles call."""
         return self.first
 
-    def issue_continue_as_new(self, request: ContinueAsNewRequest) -> None:
+    def issue_continue_as_new(self, request: ContinueAsNewRequest, line: Line) -> None:
         """Send the command; what the code left out is as in this run."""
         state, call = self._state, request.call
         started = state.started
@@ -129,4 +130,5 @@ class Outbound(WorkflowOutboundInterceptor):
             None,
             None,
             request.groups,
+            line,
         )
