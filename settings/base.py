@@ -68,15 +68,20 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 # The engine's one setting. Every key is optional, and an unknown one is an error of the checks.
 WORKFLOWS: dict[str, Any] = {}
 
+# Closed: who is not logged in sees nothing, and runs need permissions of `wfapp` besides.
 REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.SessionAuthentication",
+        "rest_framework.authentication.BasicAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
-    "DEFAULT_FILTER_BACKENDS": ["django_filters.rest_framework.DjangoFilterBackend"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
 }
 SPECTACULAR_SETTINGS: dict[str, Any] = {
     "TITLE": "Durable workflows",
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.IsAuthenticated"],
 }
 
 # JSON only: pickle would run whatever a writer to the broker sends.

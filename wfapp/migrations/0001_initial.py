@@ -446,6 +446,10 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "workflow execution",
                 "verbose_name_plural": "workflow executions",
+                "permissions": (
+                    ("view_payloads", "Can see the user data of workflow executions"),
+                    ("operate", "Can start, signal, cancel and terminate workflow executions"),
+                ),
                 "indexes": [
                     models.Index(
                         fields=["namespace", "-start_time", "-run_id"], name="wfapp_run_start"

@@ -51,6 +51,11 @@ class WorkflowExecution(models.Model):
     class Meta:
         verbose_name = _("workflow execution")
         verbose_name_plural = _("workflow executions")
+        # Beside Django's own `view`, which shows runs without what they carry.
+        permissions = (
+            ("view_payloads", "Can see the user data of workflow executions"),
+            ("operate", "Can start, signal, cancel and terminate workflow executions"),
+        )
         # Each list is newest first and goes on after (start_time, run_id).
         indexes = (
             models.Index(fields=["namespace", "-start_time", "-run_id"], name="wfapp_run_start"),

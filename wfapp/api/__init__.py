@@ -1,0 +1,1 @@
+"""Temporal's HTTP API over the service: its paths, its JSON, its errors."""

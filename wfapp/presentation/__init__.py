@@ -1,0 +1,1 @@
+"""What people are shown of runs, in words: values, histories, and why a run is not moving."""
