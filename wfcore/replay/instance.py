@@ -11,8 +11,8 @@ import asyncio
 import logging
 import threading
 import zlib
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -43,9 +43,11 @@ from wfcore.replay.interceptors import (
     WorkflowInboundInterceptor,
 )
 from wfcore.replay.jobs import Jobs, read_facts
+from wfcore.replay.local_activities import LocalActivityOutcome, LocalActivityTask
 from wfcore.replay.matching import Line, line_of
 from wfcore.replay.outbound import ContinueAsNewRequest, Outbound
 from wfcore.replay.pending import Timers
+from wfcore.replay.result import WorkflowTaskResult
 from wfcore.replay.runtime import WorkflowRuntime
 from wfcore.replay.state import Job, RunState
 from wfcore.replay.updates import Updates
@@ -53,32 +55,6 @@ from wfcore.replay.values import Values
 from wfcore.workflow import WorkflowDefinition
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class WorkflowTaskResult:
-    """What a workflow task came to.
-
-    Attributes:
-        commands: what the code asks for; empty if the task failed.
-        messages: what it says about updates.
-        query_results: answers to `PollWorkflowTaskQueueResponse.queries`, by their ids.
-        query_result: the answer to its `query`.
-        core_flags, lang_flags: rules that the completion has to record (`sdkMetadata`).
-        versioning_behavior: of the workflow's class.
-        cause, failure, error: why the task failed; None if it did not.
-    """
-
-    commands: tuple[Command, ...] = ()
-    messages: tuple[ProtocolMessage, ...] = ()
-    query_results: Mapping[str, WorkflowQueryResult] = field(default_factory=dict)
-    query_result: WorkflowQueryResult | None = None
-    core_flags: tuple[int, ...] = ()
-    lang_flags: tuple[int, ...] = ()
-    versioning_behavior: VersioningBehavior = VersioningBehavior.UNSPECIFIED
-    cause: WorkflowTaskFailedCause | None = None
-    failure: Failure | None = None
-    error: BaseException | None = None
 
 
 class WorkflowInstance:
@@ -177,22 +153,23 @@ class WorkflowInstance:
             error = self._advance(
                 history, with_open_task=task.query is None, messages=task.messages
             )
-            if error is not None:
-                return self._failed(error)
-            return WorkflowTaskResult(
-                commands=self._state.commands.commands(self._state.flags)
-                if self._cursor.is_answer_due
-                else (),
-                messages=tuple(self._updates.messages),
-                core_flags=self._state.flags.new_core,
-                lang_flags=self._state.flags.new_lang,
-                versioning_behavior=self._versioning_behavior,
-                query_result=self._handlers.answer("", task.query) if task.query else None,
-                query_results={
-                    query_id: self._handlers.answer(query_id, query)
-                    for query_id, query in task.queries.items()
-                },
-            )
+            return self._result(task) if error is None else self._failed(error)
+        finally:
+            self._thread_id = None
+
+    def resolve_local_activity(
+        self, task: PollWorkflowTaskQueueResponse, outcome: LocalActivityOutcome
+    ) -> WorkflowTaskResult:
+        """Go on with a task after one of the local activities that its result named.
+
+        The new result takes the place of the one before.
+        """
+        self._thread_id = threading.get_ident()
+        try:
+            self._take_outcome(outcome)
+            return self._result(task)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - the code's own errors
+            return self._failed(error)
         finally:
             self._thread_id = None
 
@@ -254,7 +231,7 @@ class WorkflowInstance:
         if turn.answer is not None:
             self._runtime.patches.announce(turn.answer.commands)
             self._runtime.local_activities.announce(turn.answer.commands)
-        try:
+        with self._failing_workflow():
             recorded = turn.answer.commands if turn.answer is not None else ()
             updates = self._updates.from_events(recorded) + self._updates.from_messages(messages)
             jobs = read_facts(turn.facts, state, self)
@@ -262,15 +239,31 @@ class WorkflowInstance:
             jobs.updates += len(updates)
             self._run_jobs(jobs)
             self._follow_up()
+        self._end_turn()
+
+    def _take_outcome(self, outcome: LocalActivityOutcome) -> None:
+        jobs = Jobs()
+        jobs.others.append(self._runtime.local_activities.end(outcome))
+        with self._failing_workflow():
+            self._run_jobs(jobs)
+            self._follow_up()
+        self._end_turn()
+
+    @contextmanager
+    def _failing_workflow(self) -> Iterator[None]:
+        """Errors outside of the main coroutine, such as arguments that can't be decoded, may be
+        of a kind that is to fail the workflow."""
+        try:
+            yield
         except MalformedHistoryError:
             raise
         except Exception as error:
-            # Errors outside of the main coroutine, such as arguments that can't be decoded, may
-            # be of a kind that is to fail the workflow.
             if not self._is_failure(error):
                 raise
             self._fail_workflow(error, line_of(error))
-        if state.commands.is_closed and not state.is_replaying:
+
+    def _end_turn(self) -> None:
+        if self._state.commands.is_closed and not self._state.is_replaying:
             self._handlers.warn_of_unfinished()
 
     def _follow_up(self) -> None:
@@ -483,6 +476,29 @@ class WorkflowInstance:
             context.get("message") or "Unhandled exception in workflow code",
             exc_info=error if isinstance(error, BaseException) else None,
             extra={"action": "workflow_code_error", **self._state.info.logger_details()},
+        )
+
+    # --- the result -----------------------------------------------------------------------------
+
+    def _result(self, task: PollWorkflowTaskQueueResponse) -> WorkflowTaskResult:
+        state = self._state
+        if not self._cursor.is_answer_due:
+            return WorkflowTaskResult(
+                query_result=self._handlers.answer("", task.query) if task.query else None
+            )
+        return WorkflowTaskResult(
+            commands=state.commands.commands(state.flags),
+            messages=tuple(self._updates.messages),
+            local_activities=()
+            if state.commands.is_closed or not state.local_activities
+            else tuple(activity.task() for activity in state.local_activities.values()),
+            query_results={
+                query_id: self._handlers.answer(query_id, query)
+                for query_id, query in task.queries.items()
+            }
+            core_flags=state.flags.new_core,
+            lang_flags=state.flags.new_lang,
+            versioning_behavior=self._versioning_behavior,
         )
 
     # --- failing --------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ class LocalActivityTask:
     retry_policy: RetryPolicy | None
     local_retry_threshold: timedelta | None
     cancellation_type: ActivityCancellationType
+    is_cancel_requested: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,6 +119,7 @@ class LocalActivity:
             retry_policy=retry_policy_to_protocol(call.retry_policy) if call.retry_policy else None,
             local_retry_threshold=call.local_retry_threshold,
             cancellation_type=call.cancellation_type,
+            is_cancel_requested=self.is_cancel_requested,
         )
 
     def ended(self, record: LocalActivityRecord, turn: int) -> Job:
