@@ -31,7 +31,6 @@ from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import WorkflowTaskFailedCause
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.failures import Failure
-from wfcore.protocol.rpc.info import WorkflowQueryResult
 from wfcore.protocol.rpc.workflow_tasks import PollWorkflowTaskQueueResponse
 from wfcore.protocol.updates import ProtocolMessage
 from wfcore.replay.activation import HistoryCursor, Recorded, Turn
@@ -43,7 +42,7 @@ from wfcore.replay.interceptors import (
     WorkflowInboundInterceptor,
 )
 from wfcore.replay.jobs import Jobs, read_facts
-from wfcore.replay.local_activities import LocalActivityOutcome, LocalActivityTask
+from wfcore.replay.local_activities import LocalActivityOutcome
 from wfcore.replay.matching import Line, line_of
 from wfcore.replay.outbound import ContinueAsNewRequest, Outbound
 from wfcore.replay.pending import Timers
@@ -495,7 +494,7 @@ class WorkflowInstance:
             query_results={
                 query_id: self._handlers.answer(query_id, query)
                 for query_id, query in task.queries.items()
-            }
+            },
             core_flags=state.flags.new_core,
             lang_flags=state.flags.new_lang,
             versioning_behavior=self._versioning_behavior,
