@@ -120,7 +120,8 @@ class CeleryPeer:
         got = store().blpop([answer], timeout=int(RESULT_SECONDS))
         if got is None:
             raise TimeoutError(answer)
-        count, before, end = got[1].decode().split()
+        words = got[1].decode() if isinstance(got[1], bytes) else got[1]
+        count, before, end = words.split()
         return [int(count), float(before), float(end)]
 
     def _start_timer(self, seconds: float) -> Any:

@@ -29,7 +29,7 @@ def recorded(step: _Step[_P, _R]) -> _Step[_P, _R]:
     """Write each execution of a step down; its first argument is the order's number."""
 
     @functools.wraps(step)
-    def wrapper(order_number: str, *args: _P.args, **kwargs: _P.kwargs) -> _R:
+    def wrapper(order_number: str, /, *args: _P.args, **kwargs: _P.kwargs) -> _R:
         entry = _begin(order_number, step.__name__)
         try:
             result = step(order_number, *args, **kwargs)
