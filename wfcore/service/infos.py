@@ -9,7 +9,6 @@ from wfcore.history.state import (
     MutableState,
     PendingActivity,
     Recorded,
-    TaskClaim,
 )
 from wfcore.protocol.common import ActivityType, TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import EventType, PendingActivityState, TaskQueueKind
@@ -118,8 +117,19 @@ def run_expiration(recorded: Recorded) -> datetime | None:
     return min(ends, default=None)
 
 
-def pending_workflow_task(task: TaskClaim | None) -> PendingWorkflowTaskInfo | None:
-    """The outstanding workflow task."""
+def pending_workflow_task(state: MutableState) -> PendingWorkflowTaskInfo | None:
+    """The outstanding workflow task; of a closed run, the one that was outstanding then."""
+    if not state.is_open:
+        left = state.recorded.task
+        if left is None:
+            return None
+        return PendingWorkflowTaskInfo(
+            state=TaskState.SCHEDULED,
+            scheduled_time=left.scheduled_at,
+            original_scheduled_time=left.scheduled_at,
+            attempt=left.attempt,
+        )
+    task = state.volatile.task
     if task is None:
         return None
     started = task.started_at is not None

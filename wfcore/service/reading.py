@@ -1,6 +1,7 @@
 """Describe, histories, lists and counts: what is committed, without locks.
 
-A page token says where to go on; it stays good while the history grows.
+A page token says where to go on; it stays good while the history grows. A page of a history holds
+whole transactions, whose number is its size, and has a token whenever it is full.
 """
 
 from datetime import timedelta
@@ -27,7 +28,7 @@ from wfcore.protocol.rpc.workflows import (
     ListWorkflowExecutionsRequest,
     ListWorkflowExecutionsResponse,
 )
-from wfcore.service import infos, validation
+from wfcore.service import batches, infos, validation
 from wfcore.service.filters import parse_filter
 from wfcore.service.host import Host
 from wfcore.service.ports import RunHead, RunKey
@@ -75,7 +76,7 @@ def describe(
         pending_activities=tuple(
             infos.pending_activity(row) for row in host.store.read_activities(key)
         ),
-        pending_workflow_task=infos.pending_workflow_task(state.volatile.task),
+        pending_workflow_task=infos.pending_workflow_task(state),
         workflow_extended_info=infos.extended_info(state),
     )
 
@@ -109,12 +110,13 @@ def history(
     if request.wait_new_event and token is not None:
         head = _wait(host, head, first, closed=False)
     size = _page_size(request.maximum_page_size, HISTORY_PAGE)
-    events = host.store.read_events(key, first=first, last=head.next_event_id - 1, limit=size)
+    events, full = _forward(host, key, first, head.next_event_id - 1, size)
     following = first + len(events)
     open_end = following >= head.next_event_id
     if open_end and show_transient and not request.wait_new_event:
         events += _transient(host, key, head)
-    going_on = not open_end or (request.wait_new_event and validation.is_open(head.status))
+    waits = request.wait_new_event and validation.is_open(head.status)
+    going_on = full or waits or not open_end
     return GetWorkflowExecutionHistoryResponse(
         history=History(events=tuple(events)),
         next_page_token=_token(key.run_id, following) if going_on else b"",
@@ -131,12 +133,32 @@ def history_reverse(
     )
     last = token.event_id if token is not None else _head(host, key).next_event_id - 1
     size = _page_size(request.maximum_page_size, HISTORY_PAGE)
-    events = host.store.read_events(key, last=last, limit=size, reverse=True)
+    events = _backward(host, key, last, size)
     following = events[-1].event_id - 1 if events else 0
     return GetWorkflowExecutionHistoryReverseResponse(
         history=History(events=tuple(events)),
         next_page_token=_token(key.run_id, following, reverse=True) if following else b"",
     )
+
+
+def _forward(
+    host: Host, key: RunKey, first: int, last: int, size: int
+) -> tuple[list[HistoryEvent], bool]:
+    """The next events: what `size` transactions wrote, and whether there were as many."""
+    events = host.store.read_events(key, first=first, last=last, limit=HISTORY_PAGE)
+    found = batches.split(events)
+    if first + len(events) <= last and len(found) > 1:
+        found.pop()  # more of it may follow
+    page = found[:size]
+    return [event for batch in page for event in batch], len(page) == size
+
+
+def _backward(host: Host, key: RunKey, last: int, size: int) -> list[HistoryEvent]:
+    events = host.store.read_events(key, last=last, limit=HISTORY_PAGE, reverse=True)
+    found = batches.split(events[::-1])
+    if events and events[-1].event_id > 1 and len(found) > 1:
+        found.pop(0)  # more of it may stand in front
+    return [event for batch in reversed(found[-size:]) for event in reversed(batch)]
 
 
 def _close_event(
