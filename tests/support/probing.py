@@ -22,6 +22,7 @@ from tests.support.requests_json import (
 )
 from wfcore.exceptions import RPCError
 from wfcore.history.limits import Limits
+from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.json_form import from_json
@@ -234,12 +235,17 @@ class Probe:
 
     def events(self, workflow_id: str, run_id: str = "") -> list[HistoryEvent]:
         """The stored events of a run."""
-        found = self.call(
-            "get_workflow_execution_history",
-            {"execution": {"workflowId": workflow_id, "runId": run_id}},
-            show_transient=False,
+        request = workflows.GetWorkflowExecutionHistoryRequest(
+            namespace="default",
+            execution=WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
         )
-        return list(found.history.events)
+        events: list[HistoryEvent] = []
+        while True:
+            page = self.call("get_workflow_execution_history", request, show_transient=False)
+            events += page.history.events
+            if not page.next_page_token:
+                return events
+            request = msgspec.structs.replace(request, next_page_token=page.next_page_token)
 
     def types(self, workflow_id: str, run_id: str = "") -> list[str]:
         return [event.event_type.name for event in self.events(workflow_id, run_id)]

@@ -1,0 +1,366 @@
+"""A fact and a commit meet: nothing is lost, nothing is recorded twice, in both modes."""
+
+import random
+import sys
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.support.probing import Probe, Refusal
+from tests.support.requests_json import (
+    activity,
+    complete,
+    continue_as_new,
+    marker,
+    timer,
+)
+from wfcore.history.rebuild import rebuild
+from wfcore.service.host import Arrivals
+from wfcore.service.ids import RandomIds
+from wfcore.service.ports import RunKey
+from wfcore.service.workflow_service import WorkflowService
+from wfcore.testing.memory_ports import MemoryDispatcher, MemoryStore, SimulatedClock
+
+both = pytest.mark.parametrize("arrivals", list(Arrivals))
+
+
+def before_put(probe: Probe, meanwhile: Callable[[], Any]) -> None:
+    """Let something happen after an arrival has looked and before it is stored; once."""
+    put, todo = probe.store.put_inbox, [meanwhile]
+
+    def late(*given: Any, **named: Any) -> int | None:
+        if todo:
+            todo.pop()()
+        return put(*given, **named)
+
+    probe.store.put_inbox = late  # type: ignore[method-assign]
+
+
+def inbox(probe: Probe, workflow_id: str, run_id: str) -> list[Any]:
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
+    return probe.store.read_inbox(key)
+
+
+@both
+def test_facts_wait_while_a_task_is_started_and_follow_its_commands(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    probe.signal(workflow_id, "s1")
+    probe.cancel(workflow_id)
+    assert probe.types(workflow_id)[-1] == "WORKFLOW_TASK_STARTED"
+    assert len(inbox(probe, workflow_id, run_id)) == 2
+    probe.answer(task, timer("t", 60))
+    assert probe.types(workflow_id)[3:] == [
+        "WORKFLOW_TASK_COMPLETED",
+        "TIMER_STARTED",
+        "WORKFLOW_EXECUTION_SIGNALED",
+        "WORKFLOW_EXECUTION_CANCEL_REQUESTED",
+        "WORKFLOW_TASK_SCHEDULED",
+    ]
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+@both
+def test_facts_of_an_idle_run_are_appended_at_once(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, _ = probe.idle()
+    probe.signal(workflow_id)
+    probe.signal(workflow_id)
+    assert probe.types(workflow_id)[4:] == [
+        "WORKFLOW_EXECUTION_SIGNALED",
+        "WORKFLOW_TASK_SCHEDULED",
+        "WORKFLOW_EXECUTION_SIGNALED",
+    ]
+
+
+def test_a_task_that_ends_before_the_fact_is_stored_leaves_it_to_the_second_look() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    before_put(probe, lambda: probe.answer(task))
+    assert not isinstance(probe.signal(workflow_id), Refusal)
+    assert probe.types(workflow_id)[3:] == [
+        "WORKFLOW_TASK_COMPLETED",
+        "WORKFLOW_EXECUTION_SIGNALED",
+        "WORKFLOW_TASK_SCHEDULED",
+    ]
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+def test_a_run_that_closes_before_the_fact_is_stored_refuses_it() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    before_put(probe, lambda: probe.answer(task, complete()))
+    refused = probe.signal(workflow_id)
+    assert (refused["code"], refused["message"]) == (
+        "NOT_FOUND",
+        "workflow execution already completed",
+    )
+    assert probe.types(workflow_id)[-1] == "WORKFLOW_EXECUTION_COMPLETED"
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+def test_a_cancel_request_that_comes_too_late_is_no_error() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    before_put(probe, lambda: probe.answer(task, complete()))
+    assert not isinstance(probe.cancel(workflow_id), Refusal)
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+def test_a_fact_without_a_run_id_follows_the_chain() -> None:
+    probe = Probe()
+    workflow_id, first = probe.run()
+    task = probe.poll()
+    before_put(probe, lambda: probe.answer(task, continue_as_new()))
+    assert not isinstance(probe.signal(workflow_id, "late"), Refusal)
+    assert "WORKFLOW_EXECUTION_SIGNALED" not in probe.types(workflow_id, first)
+    assert probe.types(workflow_id) == [
+        "WORKFLOW_EXECUTION_STARTED",
+        "WORKFLOW_EXECUTION_SIGNALED",
+    ]
+    refused = probe.signal(workflow_id, "to the old one", run_id=first)
+    assert refused["code"] == "NOT_FOUND"
+
+
+@both
+def test_the_end_of_an_activity_waits_like_a_signal(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, run_id = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    task = probe.poll()
+    probe.answer_activity("completed", running)
+    assert probe.describe(workflow_id).pending_activities == ()
+    assert len(inbox(probe, workflow_id, run_id)) == 1
+    probe.answer(task, marker())
+    assert probe.types(workflow_id)[8:] == [
+        "WORKFLOW_TASK_COMPLETED",
+        "MARKER_RECORDED",
+        "ACTIVITY_TASK_STARTED",
+        "ACTIVITY_TASK_COMPLETED",
+        "WORKFLOW_TASK_SCHEDULED",
+    ]
+    again = probe.answer_activity("completed", running)
+    assert again["code"] == "NOT_FOUND"
+
+
+def test_the_end_of_an_activity_that_races_a_task_is_delivered() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    task = probe.poll()
+    before_put(probe, lambda: probe.answer(task))
+    assert not isinstance(probe.answer_activity("completed", running), Refusal)
+    assert probe.types(workflow_id)[9:] == [
+        "ACTIVITY_TASK_STARTED",
+        "ACTIVITY_TASK_COMPLETED",
+        "WORKFLOW_TASK_SCHEDULED",
+    ]
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+def test_of_an_end_and_a_timeout_of_one_attempt_one_counts() -> None:
+    probe = Probe()
+    workflow_id, _ = probe.with_activity(start_to_close=1, retryPolicy={"maximumAttempts": 1})
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    task = probe.poll()
+    before_put(probe, lambda: probe.advance(2))
+    refused = probe.answer_activity("completed", running)
+    assert refused["code"] == "NOT_FOUND"
+    probe.answer(task)
+    kinds = probe.types(workflow_id)
+    assert "ACTIVITY_TASK_TIMED_OUT" in kinds
+    assert "ACTIVITY_TASK_COMPLETED" not in kinds
+
+
+@both
+def test_a_late_result_is_journalled(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, run_id = probe.with_activity()
+    running = probe.poll_activity()
+    probe.answer_activity("completed", running)
+    probe.answer_activity("failed", running)
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
+    (entry,) = probe.store.read_journal(key)
+    assert (entry.kind, entry.scheduled_event_id, entry.attempt) == ("late_result", 5, 1)
+
+
+@both
+def test_a_signal_with_a_known_request_id_is_recorded_once(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, _ = probe.idle()
+    probe.signal(workflow_id, requestId="the-same")
+    probe.signal(workflow_id, requestId="the-same")
+    task = probe.poll()
+    probe.signal(workflow_id, requestId="the-same")
+    probe.signal(workflow_id, requestId="another")
+    probe.signal(workflow_id, requestId="another")
+    probe.answer(task)
+    probe.signal(workflow_id, requestId="another")
+    assert probe.types(workflow_id).count("WORKFLOW_EXECUTION_SIGNALED") == 2
+
+
+@both
+def test_a_second_cancel_request_leaves_nothing(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, _ = probe.idle()
+    probe.cancel(workflow_id, reason="first")
+    probe.cancel(workflow_id, reason="second")
+    task = probe.poll()
+    probe.cancel(workflow_id, reason="third")
+    probe.answer(task)
+    assert probe.types(workflow_id).count("WORKFLOW_EXECUTION_CANCEL_REQUESTED") == 1
+    assert probe.attributes(workflow_id, "WORKFLOW_EXECUTION_CANCEL_REQUESTED").cause == "first"
+
+
+@both
+def test_a_buffer_that_overflows_fails_the_task_and_keeps_all(arrivals: Arrivals) -> None:
+    probe = Probe("tuned", arrivals)
+    workflow_id, _ = probe.run()
+    probe.poll()
+    for number in range(5):
+        assert not isinstance(probe.signal(workflow_id, f"s{number}"), Refusal)
+    assert probe.types(workflow_id)[3:] == [
+        "WORKFLOW_TASK_FAILED",
+        *["WORKFLOW_EXECUTION_SIGNALED"] * 5,
+    ]
+    assert probe.poll().attempt == 2
+
+
+@both
+def test_what_nobody_delivered_is_taken_in_by_the_next_fact(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    probe.signal(workflow_id, "waits")
+    (item,) = inbox(probe, workflow_id, run_id)
+    probe.answer(task)
+    # as if a process had died between its store and its second look
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
+    probe.store.put_inbox(key, item)
+    probe.signal(workflow_id, "comes after")
+    names = [
+        event.attributes.signal_name
+        for event in probe.events(workflow_id)
+        if event.event_type.name == "WORKFLOW_EXECUTION_SIGNALED"
+    ]
+    assert names == ["waits", "waits", "comes after"]
+
+
+class Storm:
+    """Senders, an activity worker and a workflow worker at once, in threads."""
+
+    SENDERS, SIGNALS = 4, 30
+
+    def __init__(self, arrivals: Arrivals, seed: int) -> None:
+        clock = SimulatedClock(real_time=True)
+        self.probe = Probe(arrivals=arrivals)
+        self.probe.clock = clock
+        self.probe.store = MemoryStore(clock)
+        self.probe.dispatcher = MemoryDispatcher(clock)
+        self.probe.service = WorkflowService(
+            self.probe.store, self.probe.dispatcher, RandomIds(), arrivals=arrivals
+        )
+        self.seed = seed
+        self.failures: list[BaseException] = []
+        self.counting = threading.Lock()
+        self.sent = 0
+        #: senders keep in step with the workers
+        self.permits = threading.Semaphore(6)
+
+    def run(self) -> tuple[str, str]:
+        self.workflow_id, run_id = self.probe.run()
+        threads = [
+            threading.Thread(target=self._guarded, args=(call, number))
+            for number, call in enumerate(
+                [*[self._send] * self.SENDERS, self._work, self._work, self._act]
+            )
+        ]
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)  # threads meet everywhere
+        try:
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)
+                assert not thread.is_alive()
+        finally:
+            sys.setswitchinterval(interval)
+        assert self.failures == []
+        return self.workflow_id, run_id
+
+    def _guarded(self, call: Callable[[int], None], number: int) -> None:
+        try:
+            call(number)
+        except BaseException as error:  # noqa: BLE001 - shown by the test
+            self.failures.append(error)
+
+    def _send(self, number: int) -> None:
+        for count in range(self.SIGNALS):
+            assert self.permits.acquire(timeout=20)
+            answer = self.probe.signal(self.workflow_id, f"{number}/{count}", requestId="")
+            assert not isinstance(answer, Refusal), answer
+            with self.counting:
+                self.sent += 1
+
+    def _done(self) -> bool:
+        if self.sent < self.SENDERS * self.SIGNALS:
+            return False
+        state = self.probe.store.read_state("default", self.workflow_id)
+        assert state is not None
+        return state.volatile.task is None and not state.recorded.open_activities
+
+    def _work(self, number: int) -> None:
+        chance = random.Random(self.seed + number)
+        while not self._done():
+            task = self.probe.poll()
+            if not task.task_token:
+                continue
+            commands = [marker()]
+            if task.started_event_id == 3 or chance.random() < 0.5:
+                commands.append(activity(f"a{task.started_event_id}", self.probe.queue))
+            answer = self.probe.answer(task, *commands)
+            assert not isinstance(answer, Refusal), answer
+            self.permits.release(6)
+
+    def _act(self, _number: int) -> None:
+        while not self._done():
+            task = self.probe.poll_activity()
+            if task.task_token:
+                answer = self.probe.answer_activity("completed", task)
+                assert not isinstance(answer, Refusal), answer
+
+
+@both
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_is_lost_in_a_storm(arrivals: Arrivals, seed: int) -> None:
+    storm = Storm(arrivals, seed)
+    workflow_id, run_id = storm.run()
+    events = storm.probe.events(workflow_id)
+    assert inbox(storm.probe, workflow_id, run_id) == []
+    assert [event.event_id for event in events] == list(range(1, len(events) + 1))
+    names = [
+        event.attributes.signal_name
+        for event in events
+        if event.event_type.name == "WORKFLOW_EXECUTION_SIGNALED"
+    ]
+    for number in range(Storm.SENDERS):
+        mine = [name for name in names if name.startswith(f"{number}/")]
+        assert mine == [f"{number}/{count}" for count in range(Storm.SIGNALS)]
+    kinds = [event.event_type.name for event in events]
+    scheduled = kinds.count("ACTIVITY_TASK_SCHEDULED")
+    assert kinds.count("ACTIVITY_TASK_COMPLETED") == scheduled > 0
+    assert kinds.count("WORKFLOW_TASK_STARTED") == kinds.count("WORKFLOW_TASK_COMPLETED")
+    state = storm.probe.store.read_state("default", workflow_id)
+    assert state is not None
+    assert state.recorded == rebuild(
+        events, namespace="default", workflow_id=workflow_id, run_id=run_id
+    )
