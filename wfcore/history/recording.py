@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from wfcore.history.state import Recorded, ScheduledTask, Timer
+from wfcore.history.state import BuildPoint, Recorded, ScheduledTask, Timer
 from wfcore.protocol import events as ev
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import HistoryEvent
@@ -17,6 +17,8 @@ from wfcore.protocol.payloads import UserMetadata
 
 _ENCODER = msgspec.json.Encoder()
 _ZERO = timedelta(0)
+#: Builds that are remembered of a run (`history.historyMaxAutoResetPoints`).
+_BUILD_POINTS = 20
 
 
 def encode(attributes: Message) -> bytes:
@@ -118,6 +120,20 @@ def _task_completed(
     recorded.task = None
     recorded.previous_started_event_id = attributes.started_event_id
     recorded.last_completed_event_id = event.event_id
+    _note_build(recorded, event, attributes)
+
+
+def _note_build(
+    recorded: Recorded, event: HistoryEvent, attributes: ev.WorkflowTaskCompleted
+) -> None:
+    stamp = attributes.worker_version
+    build_id = stamp.build_id if stamp is not None else attributes.binary_checksum
+    if not build_id or any(point.build_id == build_id for point in recorded.build_points):
+        return
+    point = BuildPoint(
+        build_id=build_id, completed_event_id=event.event_id, completed_at=event.event_time
+    )
+    recorded.build_points = (*recorded.build_points, point)[-_BUILD_POINTS:]
 
 
 def _task_lost(recorded: Recorded, _event: HistoryEvent, _attributes: Message) -> None:

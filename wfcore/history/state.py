@@ -50,6 +50,14 @@ class ScheduledTask(Message, frozen=True, kw_only=True):
     attempt: int = 1
 
 
+class BuildPoint(Message, frozen=True, kw_only=True):
+    """Where a build of the worker's code first completed a workflow task."""
+
+    build_id: str
+    completed_event_id: int
+    completed_at: datetime
+
+
 class Recorded(_State, kw_only=True):
     """What follows from the events alone."""
 
@@ -92,6 +100,8 @@ class Recorded(_State, kw_only=True):
     #: STARTED and COMPLETED event of the last completed workflow task
     previous_started_event_id: int = 0
     last_completed_event_id: int = 0
+    #: builds that have completed workflow tasks, in order of their first one; the last few
+    build_points: tuple[BuildPoint, ...] = ()
     first_task_scheduled: bool = False
     task: ScheduledTask | None = None
     timers: dict[str, Timer] = {}

@@ -13,7 +13,7 @@ from wfcore.history.state import (
 from wfcore.protocol.common import ActivityType, TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import EventType, PendingActivityState, TaskQueueKind
 from wfcore.protocol.enums import PendingWorkflowTaskState as TaskState
-from wfcore.protocol.metadata import ResetPoints
+from wfcore.protocol.metadata import ResetPointInfo, ResetPoints, WorkerVersionStamp
 from wfcore.protocol.payloads import Memo, Payload, SearchAttributes, UserMetadata
 from wfcore.protocol.rpc.info import (
     ActivityOptions,
@@ -27,6 +27,7 @@ from wfcore.protocol.rpc.info import (
 
 NO_TIME = timedelta()
 REPORTED_PROBLEMS = "TemporalReportedProblems"
+BUILD_IDS = "BuildIds"
 
 
 def execution_info(
@@ -72,6 +73,37 @@ def with_reported_problems(
             data=msgspec.json.encode(problems),
         )
     return SearchAttributes(indexed_fields=fields)
+
+
+def with_builds(info: WorkflowExecutionInfo, recorded: Recorded) -> WorkflowExecutionInfo:
+    """What describe adds: the builds of the worker's code that have worked on the run."""
+    points = recorded.build_points
+    if not points:
+        return info
+    fields = dict(info.search_attributes.indexed_fields) if info.search_attributes else {}
+    fields[BUILD_IDS] = Payload(
+        metadata={"encoding": b"json/plain", "type": b"KeywordList"},
+        data=msgspec.json.encode(
+            ["unversioned", *(f"unversioned:{point.build_id}" for point in points)]
+        ),
+    )
+    return msgspec.structs.replace(
+        info,
+        search_attributes=SearchAttributes(indexed_fields=fields),
+        auto_reset_points=ResetPoints(
+            points=tuple(
+                ResetPointInfo(
+                    build_id=point.build_id,
+                    run_id=recorded.run_id,
+                    first_workflow_task_completed_id=point.completed_event_id,
+                    create_time=point.completed_at,
+                    resettable=True,
+                )
+                for point in points
+            )
+        ),
+        most_recent_worker_version_stamp=WorkerVersionStamp(build_id=points[-1].build_id),
+    )
 
 
 def execution_config(

@@ -72,7 +72,9 @@ def describe(
         execution_config=infos.execution_config(
             state.recorded, first[0].user_metadata if first else None
         ),
-        workflow_execution_info=infos.execution_info(state, memo, search_attributes),
+        workflow_execution_info=infos.with_builds(
+            infos.execution_info(state, memo, search_attributes), state.recorded
+        ),
         pending_activities=tuple(
             infos.pending_activity(row) for row in host.store.read_activities(key)
         ),
