@@ -1,0 +1,290 @@
+"""Whatever happens in whatever order, what must hold of a run holds (`Run.check`, after each step).
+
+And nothing is forgotten: whatever can come due stands in a deadline that is not later.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+)
+
+from tests.support.histories import (
+    Run,
+    a_failure,
+    a_run,
+    cancel_activity,
+    cancel_run,
+    cancel_timer,
+    complete_run,
+    continue_as_new,
+    fail_run,
+    record_marker,
+    schedule_activity,
+    seconds,
+    start_timer,
+    text,
+    token_of,
+)
+from wfcore.exceptions import InvalidArgumentError, NotFoundError, RPCError
+from wfcore.history.deadlines import next_deadline
+from wfcore.history.limits import Limits
+from wfcore.history.machines import activity
+from wfcore.history.requests import ClaimTask, CompleteTask, Due, FailTask, TaskLost
+from wfcore.history.state import ActivityState, PendingActivity
+from wfcore.protocol.commands import Command
+from wfcore.protocol.common import RetryPolicy
+from wfcore.protocol.enums import WorkflowTaskFailedCause
+
+LIMITS = Limits(buffered_events=6, pending_activities=5, history_events=120)
+PAUSES = st.sampled_from([0.001, 0.3, 0.3, 1, 1, 2.5, 9, 40])
+IDS = st.sampled_from("abcdefghij")
+TIMEOUTS = st.sampled_from([None, None, seconds(2), seconds(30)])
+ACTIVITIES = st.builds(
+    schedule_activity,
+    IDS,
+    start_to_close_timeout=st.sampled_from([seconds(1), seconds(20)]),
+    schedule_to_close_timeout=TIMEOUTS,
+    schedule_to_start_timeout=TIMEOUTS,
+    heartbeat_timeout=TIMEOUTS,
+    retry_policy=st.sampled_from([None, RetryPolicy(maximum_attempts=1), RetryPolicy()]),
+    request_eager_execution=st.booleans(),
+)
+TIMERS = st.builds(start_timer, IDS, st.sampled_from([0, 0.5, 3, 100]))
+CLOSES = st.sampled_from([complete_run(), fail_run(), cancel_run(), continue_as_new()])
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Requests, facts and time, in any order."""
+
+    run: Run
+
+    @initialize(
+        delay=st.sampled_from([None, None, seconds(3)]),
+        run_timeout=st.sampled_from([None, None, None, seconds(90)]),
+        chain_timeout=st.sampled_from([None, None, None, seconds(200)]),
+        retries=st.booleans(),
+    )
+    def begin(self, delay: Any, run_timeout: Any, chain_timeout: Any, retries: bool) -> None:
+        self.run = a_run(
+            LIMITS,
+            workflow_start_delay=delay,
+            workflow_run_timeout=run_timeout,
+            workflow_execution_timeout=chain_timeout,
+            retry_policy=RetryPolicy(maximum_attempts=3) if retries else None,
+        )
+        self.lengths = [len(self.run.events)]
+
+    # ---- workflow tasks
+
+    @rule()
+    def claim(self) -> None:
+        try:
+            answer = self.run.apply(
+                ClaimTask(request_id=self.run.new_id("poll"), identity="w", owner="boot-1")
+            )
+        except RPCError:
+            return
+        if answer.claim is not None:
+            self.run.claim = answer.claim
+
+    @precondition(lambda self: self.run.claim is not None)
+    @rule(data=st.data(), close=CLOSES, forced=st.booleans(), inline=st.booleans())
+    def answer(self, data: st.DataObject, close: Command, forced: bool, inline: bool) -> None:
+        commands = [data.draw(self._wish()) for _ in range(data.draw(st.integers(0, 3)))]
+        if data.draw(st.integers(0, 9)) == 0:
+            commands.append(close)
+        assert self.run.claim is not None
+        request = CompleteTask(
+            token=token_of(self.run.claim),
+            commands=tuple(commands),
+            identity="w",
+            next_run_id=self.run.new_id("run"),
+            force_create_new_workflow_task=forced,
+            next_claim=ClaimTask(request_id=self.run.new_id("poll")) if inline else None,
+            activity_request_id=self.run.new_id("poll"),
+        )
+        held = self._holds()
+        try:
+            answer = self.run.apply(request)
+        except (InvalidArgumentError, NotFoundError):
+            return
+        assert held
+        self.run.claim = answer.claim
+
+    @rule(data=st.data(), close=CLOSES, forced=st.booleans(), inline=st.booleans())
+    def work(self, data: st.DataObject, close: Command, forced: bool, inline: bool) -> None:
+        self.claim()
+        if self.run.claim is not None and self._holds():
+            self.answer(data, close, forced, inline)
+
+    def _wish(self) -> st.SearchStrategy[Command]:
+        """A command; it may be one that can't be carried out, but mostly it isn't."""
+        recorded = self.run.state.recorded
+        fresh = IDS.filter(lambda name: name not in recorded.open_activities.values())
+        wishes = [
+            ACTIVITIES,
+            ACTIVITIES,
+            TIMERS,
+            st.just(record_marker()),
+            st.builds(schedule_activity, fresh),
+        ]
+        if recorded.timers:
+            wishes.append(st.builds(cancel_timer, st.sampled_from(sorted(recorded.timers))))
+        if recorded.open_activities:
+            opened = sorted(recorded.open_activities)
+            wishes.append(st.builds(cancel_activity, st.sampled_from(opened)))
+        return st.one_of(wishes)
+
+    @precondition(lambda self: self.run.claim is not None and len(self.lengths) % 3 == 0)
+    @rule()
+    def fail(self) -> None:
+        held = self._holds()
+        assert self.run.claim is not None
+        token = token_of(self.run.claim)
+        cause = WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE
+        try:
+            self.run.apply(FailTask(token=token, cause=cause, failure=a_failure()))
+        except RPCError:
+            return
+        assert held
+
+    @rule()
+    def worker_dies(self) -> None:
+        self.run.apply(TaskLost(owner="boot-1"))
+        for row in list(self.run.activities.values()):
+            self._settle(row, activity.lost(row, self.run.now, "dead", LIMITS))
+
+    def _holds(self) -> bool:
+        task, claim = self.run.state.volatile.task, self.run.claim
+        return task is not None and claim is not None and task.started_at == claim.started_at
+
+    # ---- facts
+
+    @rule(deliver=st.booleans())
+    def signal(self, deliver: bool) -> None:
+        try:
+            self.run.signal()
+            if deliver:
+                self.run.deliver()
+        except RPCError:
+            return
+
+    @precondition(lambda self: len(self.lengths) > 15)
+    @rule()
+    def cancel(self) -> None:
+        self.run.request_cancel()
+
+    @rule()
+    def deliver(self) -> None:
+        try:
+            self.run.deliver()
+        except RPCError:
+            return
+
+    @precondition(lambda self: len(self.lengths) > 40)
+    @rule()
+    def terminate(self) -> None:
+        try:
+            self.run.terminate()
+        except NotFoundError:
+            assert not self.run.state.is_open
+
+    # ---- activities
+
+    @precondition(lambda self: self.run.activities)
+    @rule(
+        data=st.data(),
+        what=st.sampled_from(["claim", "claim", "beat", "complete", "fail", "cancel"]),
+    )
+    def someone_works(self, data: st.DataObject, what: str) -> None:
+        row = data.draw(st.sampled_from(list(self.run.activities.values())))
+        now = self.run.now
+        if what == "claim":
+            self._settle(row, activity.claim(row, now, request_id="p", identity="w"))
+        elif what == "complete":
+            self._settle(row, activity.complete(row, now, text("r"), "w", LIMITS))
+        elif row.state is not ActivityState.STARTED:
+            return
+        elif what == "beat":
+            self._settle(row, activity.heartbeat(row, now, text("h"), LIMITS))
+        elif what == "fail":
+            self._settle(row, activity.fail(row, now, a_failure(), "w", limits=LIMITS))
+        elif row.cancel_requested_event_id:
+            self._settle(row, activity.cancel(row, now, None, "w"))
+
+    def _settle(self, row: PendingActivity, decision: activity.Decision | None) -> None:
+        try:
+            self.run.settle(row, decision)
+        except RPCError:
+            return
+
+    # ---- time
+
+    @rule(pause=PAUSES)
+    def time_passes(self, pause: float) -> None:
+        self.run.wait(pause)
+
+    @rule(pause=PAUSES)
+    def sweep(self, pause: float) -> None:
+        self.run.wait(pause)
+        for row in list(self.run.activities.values()):
+            if row.scheduled_event_id in self.run.activities:
+                row = self.run.activities[row.scheduled_event_id]  # noqa: PLW2901
+                self._settle(row, activity.due(row, self.run.now, LIMITS))
+        try:
+            self.run.apply(Due(next_run_id=self.run.new_id("run")))
+        except RPCError:
+            return
+        if self.run.state.is_open:
+            due = next_deadline(self.run.state)
+            assert due is None or due > self.run.now, "a sweep leaves nothing due behind"
+
+    # ---- what must hold besides
+
+    @invariant()
+    def nothing_is_forgotten(self) -> None:
+        if not hasattr(self, "run"):
+            return
+        self.lengths.append(len(self.run.events))
+        assert self.lengths[-1] >= self.lengths[-2]
+        state = self.run.state
+        if not state.is_open:
+            return
+        due = next_deadline(state)
+        for clock in self._clocks():
+            assert due is not None
+            assert due <= clock
+        for row in self.run.activities.values():
+            if row.state is ActivityState.SCHEDULED:
+                assert row.due_at is not None, "a message may be lost"
+                assert row.dispatch_due is not None
+                assert row.due_at <= row.dispatch_due
+
+    def _clocks(self) -> list[datetime]:
+        recorded, task = self.run.state.recorded, self.run.state.volatile.task
+        clocks = []
+        if recorded.run_timeout:
+            clocks.append(recorded.execution_time + recorded.run_timeout)
+        if recorded.expiration_time:
+            clocks.append(recorded.expiration_time)
+        if task is not None and task.started_at is not None:
+            return [*clocks, task.started_at + task.start_to_close_timeout]
+        if task is not None:
+            assert task.dispatch_due is not None
+            clocks.append(task.dispatch_due)
+        if not recorded.first_task_scheduled:
+            clocks.append(recorded.execution_time)
+        clocks += [timer.fire_at for timer in recorded.timers.values()]
+        return clocks
+
+
+TestAnyOrder = AnyOrder.TestCase
+TestAnyOrder.settings = settings(max_examples=60, stateful_step_count=60)
