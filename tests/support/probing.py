@@ -21,6 +21,7 @@ from tests.support.requests_json import (
     failure,
 )
 from wfcore.exceptions import RPCError
+from wfcore.history.effects import Effect
 from wfcore.history.limits import Limits
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
@@ -72,10 +73,15 @@ Answer = Any
 class Probe:
     """One run of the service with a queue and workflow ids of its own."""
 
-    def __init__(self, server: str = "plain", arrivals: Arrivals = Arrivals.OPTIMISTIC) -> None:
+    def __init__(
+        self,
+        server: str = "plain",
+        arrivals: Arrivals = Arrivals.OPTIMISTIC,
+        on_dispatch: Callable[[Effect], None] | None = None,
+    ) -> None:
         self.clock = SimulatedClock()
         self.store = MemoryStore(self.clock)
-        self.dispatcher = MemoryDispatcher(self.clock)
+        self.dispatcher = MemoryDispatcher(self.clock, on_dispatch)
         self.service = WorkflowService(
             self.store, self.dispatcher, SequentialIds(), SERVERS[server], arrivals
         )
