@@ -97,6 +97,21 @@ def deliver(host: Host, key: RunKey) -> None:
     repeatedly(once)
 
 
+def look_again(host: Host, key: RunKey) -> None:
+    """After a commit that ended a workflow task: take in what was stored while it was under way.
+
+    That commit has not seen such a row, and who stored it may have looked before the commit: so
+    each of the two looks after its own.
+    """
+    try:
+        if host.store.inbox_size(key, 1)[0]:
+            deliver(host, key)
+    except Exception:  # the answer is committed, and the row stays for the ticker
+        logger.exception(
+            "delivery after commit failed", extra={"action": "deliver", "run_id": key.run_id}
+        )
+
+
 def _append(host: Host, key: RunKey, fact: Fact, request_id: str) -> Outcome:
     """Under the lock: nothing can end or start a workflow task meanwhile."""
 

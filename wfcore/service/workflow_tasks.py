@@ -24,6 +24,7 @@ from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import activity_tasks, querying, tokens, validation
+from wfcore.service.arriving import look_again
 from wfcore.service.host import Host
 from wfcore.service.polling import POLL_TRIES, check_poll
 from wfcore.service.ports import RunKey, SnapshotTooNewError
@@ -174,6 +175,8 @@ def _answer(
             return change.state, answer
 
     state, answer = repeatedly(once)
+    if answer.claim is None:
+        look_again(host, key)
     error: RPCError | None = answer.error
     if error is not None:
         raise error

@@ -3,6 +3,7 @@
 import threading
 from contextlib import suppress
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connections, transaction
@@ -15,6 +16,9 @@ from wfcore.exceptions import (
     UnavailableError,
     WorkflowExecutionAlreadyStartedError,
 )
+from wfcore.history import transition
+from wfcore.history.change import Change
+from wfcore.history.requests import CompleteTask
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.service.arriving import deliver
 from wfcore.service.ports import RunBusyError
@@ -98,6 +102,24 @@ def test_signals_that_race_with_commits_are_all_recorded(world: World) -> None:
         return world.history(key).count("SIGNALED") == rounds * senders
 
     wait_until(all_recorded, what="every signal in the history, once")
+
+
+def test_a_signal_stored_while_the_answer_commits_is_taken_in_at_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit has not seen its row, and the sender has looked before the commit."""
+    key = world.start()
+    task = world.claim()
+    real = transition.apply
+
+    def apply(change: Change, request: Any, limits: Any) -> Any:
+        if isinstance(request, CompleteTask):
+            assert together(lambda: world.signal(key)) == [None]
+        return real(change, request, limits)
+
+    monkeypatch.setattr(transition, "apply", apply)
+    world.complete(task)
+    assert world.history(key)[-2:] == ["SIGNALED", "WORKFLOW_TASK_SCHEDULED"]
 
 
 def test_a_withdrawn_arrival_is_not_recorded(world: World) -> None:
