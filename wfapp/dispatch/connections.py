@@ -126,11 +126,16 @@ class _IdleCheck:
     def __init__(self, connection: Any, check: Callable[[], None]) -> None:
         self._connection = connection
         self._check = check
+        self._raw = connection.connection
         self._used_at = time.monotonic()
 
     def __call__(self) -> None:
         now = time.monotonic()
-        if now - self._used_at > IDLE.total_seconds() and not self._connection.in_atomic_block:
+        raw = self._connection.connection
+        if raw is not self._raw:
+            # Opened anew: it lives, and a question would begin a transaction before autocommit is set.
+            self._raw = raw
+        elif now - self._used_at > IDLE.total_seconds() and not self._connection.in_atomic_block:
             self._connection.health_check_done = False
         self._used_at = now
         self._check()
