@@ -133,7 +133,7 @@ class _IdleCheck:
         now = time.monotonic()
         raw = self._connection.connection
         if raw is not self._raw:
-            # Opened anew: it lives, and a question would begin a transaction before autocommit is set.
+            # Being opened: a question would begin a transaction before autocommit is set.
             self._raw = raw
         elif now - self._used_at > IDLE.total_seconds() and not self._connection.in_atomic_block:
             self._connection.health_check_done = False
