@@ -33,6 +33,7 @@ from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.rpc.workflow_tasks import PollWorkflowTaskQueueResponse
 from wfcore.protocol.updates import ProtocolMessage
+from wfcore.replay import introspection, sandbox
 from wfcore.replay.activation import HistoryCursor, Recorded, Turn
 from wfcore.replay.flags import LangFlag
 from wfcore.replay.handlers import Handlers, InboundRoot, read_only
@@ -74,6 +75,10 @@ class WorkflowInstance:
         guarded: refuse calls that break replay.
         extern_functions: what `workflow.extern_functions` gives.
         is_replay: all of it is a replay, the end of the history included.
+
+    Raises:
+        RestrictedWorkflowAccessError: `guarded`, and the source of the workflow's class calls what
+            breaks replay.
     """
 
     def __init__(
@@ -91,12 +96,15 @@ class WorkflowInstance:
         extern_functions: Mapping[str, Callable[..., Any]] | None = None,
         is_replay: bool = False,
     ) -> None:
+        is_guarded = guarded and definition.sandboxed
+        if is_guarded:
+            sandbox.prepare(definition)
         timers = Timers()
         values = Values(data_converter).for_workflow(namespace, workflow_execution.workflow_id)
         self._state = state = RunState(
             salt=zlib.crc32(workflow_execution.run_id.encode()) << 24,
             values=values,
-            guarded=guarded and definition.sandboxed,
+            guarded=is_guarded,
             timers=timers,
         )
         timers.state = state
@@ -112,6 +120,7 @@ class WorkflowInstance:
         self._is_replay = is_replay
         self._cursor = HistoryCursor()
         self._handlers = Handlers(state, definition, self._run_top)
+        self._handlers.queries.update(introspection.QUERIES)
         self._updates = Updates(state, self._handlers)
         self._outbound = Outbound(state)
         self._runtime = WorkflowRuntime(state, self._handlers, dict(extern_functions or {}))
@@ -481,10 +490,8 @@ class WorkflowInstance:
 
     def _result(self, task: PollWorkflowTaskQueueResponse) -> WorkflowTaskResult:
         state = self._state
-        if not self._cursor.is_answer_due:
-            return WorkflowTaskResult(
-                query_result=self._handlers.answer("", task.query) if task.query else None
-            )
+        if task.query is not None:
+            return WorkflowTaskResult(query_result=self._handlers.answer("", task.query))
         return WorkflowTaskResult(
             commands=state.commands.commands(state.flags),
             messages=tuple(self._updates.messages),

@@ -6,7 +6,7 @@ and other options may change from one release to the next.
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from types import CodeType
+from types import CodeType, FrameType
 from typing import Any, Protocol
 
 from wfcore.exceptions import HistoryMismatchError
@@ -336,12 +336,13 @@ def line_of(error: BaseException) -> Line:
 
 def _workflow_line() -> Line:
     """The innermost line of the code that runs which is not asyncio's or ours."""
-    frame = sys._getframe(3)  # noqa: SLF001 - the way to a caller's line that costs least
+    # Costs least of all ways to a caller's line.
+    frame: FrameType | None = sys._getframe(3)  # noqa: SLF001
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if not module.startswith(_INNER):
             return frame.f_code, frame.f_lineno
         if frame.f_code is _LOOP:
             break  # what called the loop is no workflow code
-        frame = frame.f_back  # type: ignore[assignment]
+        frame = frame.f_back
     return None, 0

@@ -32,6 +32,7 @@ from wfcore.replay.interceptors import (
     WorkflowOutboundInterceptor,
 )
 from wfcore.replay.local_activities import LocalActivities
+from wfcore.replay.loop import WorkflowTask
 from wfcore.replay.patches import Patches
 from wfcore.replay.pending import elapsed, timer_options
 from wfcore.replay.seed import random_seed
@@ -53,7 +54,7 @@ class WorkflowRuntime(Runtime):
         extern_functions: Mapping[str, Callable[..., Any]],
     ) -> None:
         self._state = state
-        self._handlers = handlers
+        self.handlers = handlers
         self.patches = Patches(state)
         self.local_activities = LocalActivities(state)
         self.outbound: WorkflowOutboundInterceptor = None  # type: ignore[assignment]  # set later
@@ -188,6 +189,10 @@ class WorkflowRuntime(Runtime):
     def _last_results(self) -> Sequence[Payload]:
         results = self._state.started.last_completion_result
         return results.payloads if results is not None else ()
+
+    def open_tasks(self) -> list[WorkflowTask[Any]]:
+        """Tasks of the code that have not ended, oldest first."""
+        return self._state.loop.open_tasks()
 
     def log(self, logger: logging.Logger, record: logging.LogRecord) -> None:
         self.logs.append((logger, record))
@@ -376,22 +381,22 @@ class WorkflowRuntime(Runtime):
     # --- handlers -------------------------------------------------------------------------------
 
     def all_handlers_finished(self) -> bool:
-        return self._handlers.finished()
+        return self.handlers.finished()
 
     def get_signal_handler(self, name: str | None) -> _Handler | None:
-        return self._handlers.get(self._handlers.signals, name)
+        return self.handlers.get(self.handlers.signals, name)
 
     def set_signal_handler(self, name: str | None, handler: _Handler | None) -> None:
-        self._handlers.set_signal(name, handler)
+        self.handlers.set_signal(name, handler)
 
     def get_query_handler(self, name: str | None) -> _Handler | None:
-        return self._handlers.get(self._handlers.queries, name)
+        return self.handlers.get(self.handlers.queries, name)
 
     def set_query_handler(self, name: str | None, handler: _Handler | None) -> None:
-        self._handlers.set_query(name, handler)
+        self.handlers.set_query(name, handler)
 
     def get_update_handler(self, name: str | None) -> _Handler | None:
-        return self._handlers.get(self._handlers.updates, name)
+        return self.handlers.get(self.handlers.updates, name)
 
     def set_update_handler(
         self,
@@ -399,7 +404,7 @@ class WorkflowRuntime(Runtime):
         handler: _Handler | None,
         validator: Callable[..., None] | None,
     ) -> None:
-        self._handlers.set_update(name, handler, validator)
+        self.handlers.set_update(name, handler, validator)
 
 
 def _activity(activity: Any, result_type: Any) -> tuple[str, Sequence[Any] | None, Any]:
