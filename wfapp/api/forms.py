@@ -13,7 +13,7 @@ from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 
-from wfapp.api import json_text
+from wfapp.presentation import json_text
 
 
 @dataclass(frozen=True, slots=True)

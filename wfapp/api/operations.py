@@ -10,7 +10,7 @@ from typing import Any, get_type_hints
 import msgspec
 from django.http import QueryDict
 
-from wfapp.api.message_json import read_message, read_string, read_text
+from wfapp.presentation.message_json import read_message, read_string, read_text
 from wfcore.exceptions import InvalidArgumentError
 from wfcore.protocol.message import Message
 from wfcore.service.workflow_service import WorkflowService

@@ -19,12 +19,13 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from wfapp import operating
-from wfapp.api import json_text, problems, raw_path
+from wfapp.api import problems, raw_path
 from wfapp.api.forms import FormNegotiation, JSONRenderer, body_is_short, form_of
-from wfapp.api.message_json import write_message
 from wfapp.api.operations import Call, Operation
 from wfapp.api.permissions import MayCall, may_see_payloads
+from wfapp.presentation import json_text
 from wfapp.presentation.masking import hide_payloads
+from wfapp.presentation.message_json import write_message
 from wfcore.exceptions import InvalidArgumentError
 
 logger = logging.getLogger(__name__)

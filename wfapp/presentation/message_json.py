@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 
 import msgspec
 
-from wfapp.api.payload_json import (
+from wfapp.presentation.payload_json import (
     read_bytes,
     read_payload,
     read_payloads,

@@ -1,4 +1,4 @@
-"""User data in the API's JSON: plain values where a payload can be told from them, else payloads.
+"""User data in JSON: plain values where a payload can be told from them, else payloads.
 
 What is written short is read back as the same payload. In the long form payloads stand as they are:
 ``{"metadata": {"encoding": …}, "data": …}``, all of it base64. In the short form
@@ -16,7 +16,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from wfapp.api import json_text
+from wfapp.presentation import json_text
 from wfcore.protocol.payloads import Payload, Payloads
 
 NULL = "binary/null"
