@@ -15,7 +15,7 @@ from asgiref.sync import async_to_sync
 from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
-from wfapp.dispatch.connections import Surviving
+from wfapp.dispatch.connections import Surviving, surviving
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
@@ -36,16 +36,30 @@ from wfcore.protocol.rpc.activity_tasks import (
     RespondActivityTaskCompletedRequest,
     RespondActivityTaskFailedRequest,
 )
+from wfcore.protocol.rpc.workflow_tasks import (
+    RespondWorkflowTaskCompletedRequest,
+    RespondWorkflowTaskCompletedResponse,
+)
 from wfcore.service import tokens
 from wfcore.service.ports import Dispatcher
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
-from wfcore.worker import ActivityTaskRunner, Interceptor, Registry, WorkflowTaskRunner
+from wfcore.worker import (
+    ActivityTaskRunner,
+    InstanceCache,
+    Interceptor,
+    Registry,
+    WorkflowTaskRunner,
+)
 
 logger = logging.getLogger(__name__)
 
 #: More than any process has slots.
 _CLAIMS = 1000
+#: Runs whose code a process keeps in memory.
+LIVE_INSTANCES = 1000
+#: Live workflow instances that a process keeps (the default of Temporal's SDK).
+_LIVE_INSTANCES = 1000
 
 
 class TaskWorker:
@@ -72,9 +86,10 @@ class TaskWorker:
         sends_itself: Callable[[str], bool],
         client: Any = None,
         interceptors: Sequence[Interceptor] = (),
+        cache_size: int = LIVE_INSTANCES,
     ) -> None:
         self._service = service
-        self._surviving: Any = Surviving(service, alias=alias)
+        self._surviving: Any = _OwnService(service, alias=alias, owner=owner)
         self._dispatcher = dispatcher
         self._registry = registry
         self._converter = converter
@@ -85,7 +100,9 @@ class TaskWorker:
         self._sends_itself = sends_itself
         self._client = client
         self._interceptors = interceptors
-        self._workflows: dict[tuple[str, str], WorkflowTaskRunner] = {}
+        self._instances = InstanceCache(_LIVE_INSTANCES)
+        self._cache = InstanceCache(cache_size)
+        self._workflows: dict[str, WorkflowTaskRunner] = {}
         self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
 
     # --- messages --------------------------------------------------------------------------------
@@ -104,7 +121,7 @@ class TaskWorker:
             hint.key, identity=self._identity(), owner=self._owner(), request_id=request_id
         )
         if task.task_token:
-            self._workflow_runner(hint.namespace, task.workflow_execution_task_queue.name).run(task)
+            self._workflow_runner(hint.namespace).run(task)
 
     def query(self, fields: Mapping[str, Any]) -> None:
         """Answer the question that a message brings."""
@@ -115,7 +132,7 @@ class TaskWorker:
             return
         task = self._surviving.claim_query(question)
         if task.task_token:
-            self._workflow_runner(question.namespace, question.task_queue).run(task)
+            self._workflow_runner(question.namespace).run(task)
 
     def activity(self, fields: Mapping[str, Any]) -> None:
         """Run the attempt that a message names."""
@@ -212,19 +229,18 @@ class TaskWorker:
 
         return complete
 
-    def _workflow_runner(self, namespace: str, task_queue: str) -> WorkflowTaskRunner:
-        key = (namespace, task_queue)
-        if key not in self._workflows:
-            self._workflows[key] = WorkflowTaskRunner(
+    def _workflow_runner(self, namespace: str) -> WorkflowTaskRunner:
+        if namespace not in self._workflows:
+            self._workflows[namespace] = WorkflowTaskRunner(
                 self._surviving,
                 self._registry,
                 self._converter,
                 self._identity(),
+                self._cache,
                 namespace=namespace,
-                task_queue=task_queue,
                 interceptors=self._interceptors,
             )
-        return self._workflows[key]
+        return self._workflows[namespace]
 
     def _activity_runner(self, namespace: str, task_queue: str) -> ActivityTaskRunner:
         key = (namespace, task_queue)
@@ -240,3 +256,18 @@ class TaskWorker:
                 task_queue=task_queue,
             )
         return self._activities[key]
+
+
+class _OwnService(Surviving):
+    """The service for runners: tasks that follow at once are claimed for this process too."""
+
+    def __init__(self, service: WorkflowService, *, alias: str, owner: Callable[[], str]) -> None:
+        super().__init__(service, alias=alias)
+        self._complete = service.respond_workflow_task_completed
+        self._owner = owner
+
+    def respond_workflow_task_completed(
+        self, request: RespondWorkflowTaskCompletedRequest
+    ) -> RespondWorkflowTaskCompletedResponse:
+        """As the service's, with the owner."""
+        return surviving(lambda: self._complete(request, owner=self._owner()), alias=self._alias)
