@@ -45,7 +45,7 @@ from wfcore.protocol.common import ActivityType, RetryPolicy, TaskQueue, Workflo
 from wfcore.protocol.enums import WorkflowTaskFailedCause
 from wfcore.protocol.events import CLOSING, HistoryEvent
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
-from wfcore.protocol.payloads import Memo, Payload, Payloads
+from wfcore.protocol.payloads import Memo, Payload, Payloads, SearchAttributes
 from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -130,6 +130,14 @@ def upsert_memo(**fields: Payload) -> Command:
     return Command.of(commands.ModifyWorkflowProperties(upserted_memo=Memo(fields=fields)))
 
 
+def upsert_search_attributes(**fields: Payload) -> Command:
+    return Command.of(
+        commands.UpsertWorkflowSearchAttributes(
+            search_attributes=SearchAttributes(indexed_fields=fields)
+        )
+    )
+
+
 def token_of(claim: TaskClaim) -> TaskToken:
     return TaskToken(
         scheduled_event_id=claim.scheduled_event_id,
@@ -160,6 +168,7 @@ class Run:
         self.activities: dict[int, PendingActivity] = {}
         self.inbox: list[InboxItem] = []
         self.memo: Memo | None = None
+        self.search_attributes: SearchAttributes | None = None
         self.effects: list[Effect] = []
         self.journal: list[Journal] = []
         self.reported_problems: tuple[str, ...] = ()
@@ -188,6 +197,7 @@ class Run:
             inbox=list(self.inbox),
             start_event=first if wanted.start_event else None,
             current_memo=self.memo if wanted.memo else None,
+            current_search_attributes=self.search_attributes if wanted.search_attributes else None,
         )
         before = self.state
         answer = apply(change, request, self.limits)
@@ -221,6 +231,7 @@ class Run:
         assert len(taken) == len(change.inbox_taken)
         self.inbox = [item for item in self.inbox if item.item_id not in taken]
         self.memo = change.memo or self.memo
+        self.search_attributes = change.search_attributes or self.search_attributes
         if change.reported_problems is not None:
             self.reported_problems = change.reported_problems
         if change.closed:

@@ -482,6 +482,9 @@ _COMMANDS: dict[type[Any], Callable[[Any], Any]] = {
     ev.TimerStarted: _same(commands.StartTimer, "timer_id", "start_to_fire_timeout"),
     ev.TimerCanceled: _same(commands.CancelTimer, "timer_id"),
     ev.MarkerRecorded: _same(commands.RecordMarker, "marker_name", "details", "header", "failure"),
+    ev.UpsertWorkflowSearchAttributes: _same(
+        commands.UpsertWorkflowSearchAttributes, "search_attributes"
+    ),
     ev.WorkflowPropertiesModified: _same(commands.ModifyWorkflowProperties, "upserted_memo"),
     ev.WorkflowExecutionCompleted: _same(commands.CompleteWorkflowExecution, "result"),
     ev.WorkflowExecutionFailed: _same(commands.FailWorkflowExecution, "failure"),

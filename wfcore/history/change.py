@@ -24,9 +24,11 @@ class Change:
     activities: dict[int, PendingActivity] = field(default_factory=dict)
     #: all that waits, in order of arrival
     inbox: list[InboxItem] = field(default_factory=list)
-    #: attributes of event 1 and the memo as it is now, when `transition.needs` asks for them
+    #: attributes of event 1, memo and search attributes as they are now, when `transition.needs`
+    #: asks for them
     start_event: WorkflowExecutionStarted | None = None
     current_memo: Memo | None = None
+    current_search_attributes: SearchAttributes | None = None
 
     events: list[HistoryEvent] = field(default_factory=list)
     #: attributes of `events` as they are stored (msgspec JSON), one each, since they were counted

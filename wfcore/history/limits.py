@@ -1,7 +1,10 @@
 """Every number that bounds a run, with Temporal's defaults; a host overrides single ones."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+
+from wfcore.protocol.enums import IndexedValueType
 
 _KB = 1024
 _MB = 1024 * _KB
@@ -36,6 +39,13 @@ class Limits:
     #: `history.maximumBufferedEventsBatch`, `history.maximumBufferedEventsSizeInBytes`
     buffered_events: int = 100
     buffered_bytes: int = 2 * _MB
+
+    #: `frontend.searchAttributesNumberOfKeysLimit`, `...SizeOfValueLimit`, `...TotalSizeLimit`
+    search_attribute_keys: int = 100
+    search_attribute_bytes: int = 2 * _KB
+    search_attributes_bytes: int = 40 * _KB
+    #: types of registered search attributes; None: any name is taken, of the type that it names
+    search_attributes: Mapping[str, IndexedValueType] | None = None
 
     #: longest duration; longer ones are capped
     duration: timedelta = 100 * _YEAR

@@ -19,7 +19,7 @@ from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import EVENT_TYPES, WORKER_MAY_IGNORE, HistoryEvent
 from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import EventGroupMarker, Link
-from wfcore.protocol.payloads import Memo, UserMetadata
+from wfcore.protocol.payloads import Memo, SearchAttributes, UserMetadata
 
 #: Closing events of activities, children and Nexus operations: a flush moves them behind the rest.
 _LAST_WORDS = frozenset(
@@ -49,6 +49,7 @@ class Mark:
     recorded: Recorded
     volatile: Volatile
     memo: Memo | None
+    search_attributes: SearchAttributes | None
     events: int
 
 
@@ -224,6 +225,7 @@ class Step:
             recorded=_copy(recorded),
             volatile=_copy_volatile(volatile),
             memo=self.change.memo,
+            search_attributes=self.change.search_attributes,
             events=len(self.change.events),
         )
 
@@ -239,6 +241,7 @@ class Step:
         change.effects = []
         change.journal = []
         change.memo = origin.memo
+        change.search_attributes = origin.search_attributes
         change.reported_problems = None
         change.next_run = None
         change.closed = False

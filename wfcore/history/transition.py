@@ -62,6 +62,8 @@ class Needs:
     start_event: bool = False
     #: the memo as it is now, for `Change.current_memo`
     memo: bool = False
+    #: the search attributes as they are now, for `Change.current_search_attributes`
+    search_attributes: bool = False
 
 
 def needs(state: MutableState, request: Request, now: datetime | None = None) -> Needs:
@@ -80,6 +82,7 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
                 start_event=recorded.retry_policy is not None
                 and CommandType.FAIL_WORKFLOW_EXECUTION in kinds,
                 memo=CommandType.MODIFY_WORKFLOW_PROPERTIES in kinds,
+                search_attributes=CommandType.UPSERT_WORKFLOW_SEARCH_ATTRIBUTES in kinds,
             )
         case Due():
             end = run_ends_at(recorded)

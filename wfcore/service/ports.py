@@ -163,6 +163,9 @@ class Transaction(Protocol):
     def memo(self, run_id: str) -> Memo | None:
         """The memo of a run as it is now."""
 
+    def search_attributes(self, run_id: str) -> SearchAttributes | None:
+        """The search attributes of a run as they are now."""
+
     def seen_request(self, run_id: str, request_id: str) -> bool:
         """Record a signal's request id; True when the run had it already. Kept with the run.
 

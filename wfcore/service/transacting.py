@@ -36,6 +36,8 @@ def load_change(tx: Transaction, state: MutableState, request: Request) -> Chang
             change.start_event = started
     if needs.memo:
         change.current_memo = tx.memo(run_id)
+    if needs.search_attributes:
+        change.current_search_attributes = tx.search_attributes(run_id)
     return change
 
 

@@ -449,6 +449,11 @@ class MemoryTransaction:
             run = self._tables.visible(self._key(run_id))
             return run.memo if run is not None else None
 
+    def search_attributes(self, run_id: str) -> SearchAttributes | None:
+        with self._tables.mutex:
+            run = self._tables.visible(self._key(run_id))
+            return run.search_attributes if run is not None else None
+
     def seen_request(self, run_id: str, request_id: str) -> bool:
         key = self._key(run_id)
         self._tables.hold(self._unit, ("request", key, request_id), self._wait)

@@ -23,15 +23,16 @@ from tests.support.histories import (
     start_timer,
     text,
     upsert_memo,
+    upsert_search_attributes,
 )
 from wfcore.exceptions import InvalidArgumentError
 from wfcore.history.limits import Limits
 from wfcore.protocol import commands
 from wfcore.protocol.commands import Command
 from wfcore.protocol.common import ActivityType, Priority, RetryPolicy, TaskQueue, WorkflowType
-from wfcore.protocol.enums import CommandType
+from wfcore.protocol.enums import CommandType, IndexedValueType
 from wfcore.protocol.failures import Failure
-from wfcore.protocol.payloads import UserMetadata
+from wfcore.protocol.payloads import SearchAttributes, UserMetadata
 
 ERRORS = Path(__file__).parents[2] / "conformance" / "probes" / "errors.json"
 LONG = "x" * 1001
@@ -54,6 +55,7 @@ def _untimed(**timeouts: Any) -> Command:
 
 _BIG_VALUE = blob(BIG).payloads[0]
 _NOTE = text("n").payloads[0]
+REGISTERED = {"ProbeInt": IndexedValueType.INT, "ProbeKeyword": IndexedValueType.KEYWORD}
 #: Commands by the name of the probe that sent them.
 PROBES: dict[str, tuple[Command, ...]] = {
     "activity: empty id": (schedule_activity(""),),
@@ -143,6 +145,21 @@ PROBES: dict[str, tuple[Command, ...]] = {
     ),
     "upsert memo: none": (upsert_memo(),),
     "upsert memo: above 2 MB": (upsert_memo(m=_BIG_VALUE),),
+    "upsert search attributes: none": (upsert_search_attributes(),),
+    "upsert search attributes: unknown name": (upsert_search_attributes(NoSuch=_NOTE),),
+    "upsert search attributes: system name": (upsert_search_attributes(WorkflowId=_NOTE),),
+    "upsert search attributes: wrong type": (
+        upsert_search_attributes(ProbeInt=text("abc").payloads[0]),
+    ),
+    "upsert search attributes: value of 2,051 bytes": (
+        upsert_search_attributes(ProbeKeyword=text("x" * 2049).payloads[0]),
+    ),
+    "upsert search attributes: no attributes": (
+        _bare(CommandType.UPSERT_WORKFLOW_SEARCH_ATTRIBUTES),
+    ),
+    "continue as new: unknown search attribute": (
+        continue_as_new(search_attributes=SearchAttributes(indexed_fields={"NoSuch": _NOTE})),
+    ),
     "user metadata: summary of 500 bytes on a timer": (
         Command.of(
             commands.StartTimer(timer_id="t", start_to_fire_timeout=seconds(1)),
@@ -169,6 +186,7 @@ SEEN = _probes()
 
 def _fresh_run() -> Run:
     run = a_run(
+        Limits(search_attributes=REGISTERED),
         workflow_type=WorkflowType(name="wf"),
         task_queue=TaskQueue(name="<queue>"),
     )

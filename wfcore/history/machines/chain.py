@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import msgspec
 
+from wfcore.history import search_attributes
 from wfcore.history.faults import BadCommandError
 from wfcore.history.machines import workflow
 from wfcore.history.outcome import finish
@@ -170,6 +171,13 @@ def check_continue_as_new(step: Step, command: commands.ContinueAsNewWorkflowExe
             )
     if fault := check_policy(command.retry_policy):
         raise BadCommandError(cause, f"invalid WorkflowRetryPolicy on {_COMMAND}: {fault}. {names}")
+    attributes = command.search_attributes
+    if attributes is not None:
+        bad = Cause.BAD_SEARCH_ATTRIBUTES
+        if fault := search_attributes.name_fault(attributes, recorded.namespace, step.limits):
+            raise BadCommandError(bad, fault)
+        if fault := search_attributes.size_fault(attributes, step.limits):
+            raise BadCommandError(bad, fault, terminates=True)
     if payloads_bytes(command.input) > step.limits.blob_bytes:
         raise BadCommandError(
             cause, f"{_COMMAND}Attributes. Input exceeds size limit.", terminates=True

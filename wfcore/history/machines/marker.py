@@ -1,5 +1,8 @@
-"""Commands that only leave a note: markers, which belong to the worker, and changes of the memo."""
+"""Commands that only leave a note: markers, which belong to the worker, and changes of the memo and
+of the search attributes.
+"""
 
+from wfcore.history import search_attributes
 from wfcore.history.faults import BadCommandError
 from wfcore.history.sizes import marker_bytes, memo_bytes
 from wfcore.history.step import Step
@@ -70,6 +73,39 @@ def modify_properties(
         markers=command.event_group_markers,
     )
     step.change.memo = memo
+
+
+def upsert_search_attributes(
+    step: Step,
+    command: Command,
+    attributes: commands.UpsertWorkflowSearchAttributes,
+    completed: int,
+) -> None:
+    """UPSERT_WORKFLOW_SEARCH_ATTRIBUTES: changed keys; an empty value takes a key away."""
+    cause = Cause.BAD_SEARCH_ATTRIBUTES
+    change, limits = step.change, step.limits
+    given = attributes.search_attributes
+    if given is None or not given.indexed_fields:
+        raise BadCommandError(
+            cause, "IndexedFields is not set on UpsertWorkflowSearchAttributesCommand."
+        )
+    if fault := search_attributes.name_fault(given, step.recorded.namespace, limits):
+        raise BadCommandError(cause, fault)
+    given = search_attributes.typed(given, limits)
+    merged = search_attributes.merged(
+        change.search_attributes or change.current_search_attributes, given
+    )
+    for values in (given, merged):
+        if fault := search_attributes.size_fault(values, limits):
+            raise BadCommandError(cause, fault, terminates=True)
+    step.append(
+        events.UpsertWorkflowSearchAttributes(
+            workflow_task_completed_event_id=completed, search_attributes=given
+        ),
+        user_metadata=command.user_metadata,
+        markers=command.event_group_markers,
+    )
+    change.search_attributes = merged
 
 
 def _merged(memo: Memo | None, upserted: Memo) -> Memo:

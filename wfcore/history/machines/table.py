@@ -30,6 +30,10 @@ COMMANDS: dict[CommandType, tuple[Carry, Cause]] = {
         marker.modify_properties,
         Cause.BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES,
     ),
+    CommandType.UPSERT_WORKFLOW_SEARCH_ATTRIBUTES: (
+        marker.upsert_search_attributes,
+        Cause.BAD_SEARCH_ATTRIBUTES,
+    ),
     CommandType.COMPLETE_WORKFLOW_EXECUTION: (
         closing.complete,
         Cause.BAD_COMPLETE_WORKFLOW_EXECUTION_ATTRIBUTES,
