@@ -30,6 +30,7 @@ from wfcore.protocol.json_form import from_json
 from wfcore.protocol.message import Message
 from wfcore.protocol.rpc import activity_tasks, workflow_tasks, workflows
 from wfcore.service.host import Arrivals
+from wfcore.service.ports import Ids
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.testing.memory_ports import (
     MemoryDispatcher,
@@ -78,12 +79,14 @@ class Probe:
         server: str = "plain",
         arrivals: Arrivals = Arrivals.OPTIMISTIC,
         on_dispatch: Callable[[Effect], None] | None = None,
+        clock: SimulatedClock | None = None,
+        ids: Ids | None = None,
     ) -> None:
-        self.clock = SimulatedClock()
+        self.clock = clock or SimulatedClock()
         self.store = MemoryStore(self.clock)
         self.dispatcher = MemoryDispatcher(self.clock, on_dispatch)
         self.service = WorkflowService(
-            self.store, self.dispatcher, SequentialIds(), SERVERS[server], arrivals
+            self.store, self.dispatcher, ids or SequentialIds(), SERVERS[server], arrivals
         )
         self.queue = "q-probe"
         self.workflow_ids: list[str] = []

@@ -20,8 +20,7 @@ from wfcore.history.rebuild import rebuild
 from wfcore.service.host import Arrivals
 from wfcore.service.ids import RandomIds
 from wfcore.service.ports import RunKey
-from wfcore.service.workflow_service import WorkflowService
-from wfcore.testing.memory_ports import MemoryDispatcher, MemoryStore, SimulatedClock
+from wfcore.testing.memory_ports import SimulatedClock
 
 both = pytest.mark.parametrize("arrivals", list(Arrivals))
 
@@ -262,13 +261,7 @@ class Storm:
 
     def __init__(self, arrivals: Arrivals, seed: int) -> None:
         clock = SimulatedClock(real_time=True)
-        self.probe = Probe(arrivals=arrivals)
-        self.probe.clock = clock
-        self.probe.store = MemoryStore(clock)
-        self.probe.dispatcher = MemoryDispatcher(clock)
-        self.probe.service = WorkflowService(
-            self.probe.store, self.probe.dispatcher, RandomIds(), arrivals=arrivals
-        )
+        self.probe = Probe(arrivals=arrivals, clock=clock, ids=RandomIds())
         self.seed = seed
         self.failures: list[BaseException] = []
         self.counting = threading.Lock()

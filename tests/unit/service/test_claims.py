@@ -1,6 +1,7 @@
 """Messages and polls are hints: the claim decides, the first wins, an answer needs its claim."""
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 
 import msgspec
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from tests.support.probing import Probe, Refusal
 from tests.support.requests_json import activity, marker, timer
 from wfcore.exceptions import InvalidArgumentError
+from wfcore.history.change import Change
 from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask, Effect
 from wfcore.history.state import SNAPSHOT_FORMAT
 from wfcore.protocol.rpc.activity_tasks import PollActivityTaskQueueResponse
@@ -81,8 +83,6 @@ def test_a_newer_release_keeps_its_runs(probe: Probe) -> None:
     with probe.store.transaction("default", key.workflow_id) as tx:
         state = tx.load(key.run_id)
         assert state is not None
-        from wfcore.history.change import Change
-
         state.format = SNAPSHOT_FORMAT + 1
         tx.save(Change(state=state, now=tx.now))
     assert probe.service.claim_workflow_task(key) == NOTHING
@@ -167,8 +167,6 @@ def test_eager_activities_come_with_the_answer(probe: Probe) -> None:
 
 
 def test_a_token_names_its_claim() -> None:
-    from datetime import UTC, datetime
-
     workflow = WorkflowToken(
         namespace="n",
         workflow_id="w",

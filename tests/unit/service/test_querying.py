@@ -6,6 +6,7 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.probing import Probe, Refusal
@@ -15,6 +16,8 @@ from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import QueryRejectCondition as Reject
 from wfcore.protocol.enums import QueryResultType
 from wfcore.protocol.failures import Failure
+from wfcore.protocol.json_form import from_json
+from wfcore.protocol.payloads import Payloads
 from wfcore.protocol.rpc.info import WorkflowQuery
 from wfcore.protocol.rpc.workflow_tasks import RespondQueryTaskCompletedRequest
 from wfcore.protocol.rpc.workflows import QueryWorkflowRequest, QueryWorkflowResponse
@@ -26,13 +29,7 @@ PATIENCE = 10
 
 def waiting_probe() -> Probe:
     """A probe on whose clock threads really wait."""
-    probe = Probe()
-    probe.clock = SimulatedClock(real_time=True)
-    probe.store.clock = probe.clock
-    probe.dispatcher._clock = probe.clock
-    for tables in (probe.store,):
-        tables.clock = probe.clock
-    return probe
+    return Probe(clock=SimulatedClock(real_time=True))
 
 
 def apart(call: Callable[[], Any]) -> "Future[Any]":
@@ -70,8 +67,6 @@ def answered(probe: Probe, task: Any, **fields: Any) -> None:
     answer = RespondQueryTaskCompletedRequest(
         task_token=task.task_token, completed_type=QueryResultType.ANSWERED
     )
-    import msgspec
-
     probe.service.respond_query_task_completed(msgspec.structs.replace(answer, **fields))
 
 
@@ -94,9 +89,6 @@ def test_an_idle_run_is_asked_with_its_whole_history() -> None:
     assert task.query.query_type == "state"
     assert task.workflow_execution.run_id == run_id
     assert [event.event_id for event in task.history.events] == [1, 2, 3, 4]
-    from wfcore.protocol.json_form import from_json
-    from wfcore.protocol.payloads import Payloads
-
     result = from_json(Payloads, values(7))
     answered(probe, task, query_result=result)
     assert asked.result(PATIENCE).query_result == result

@@ -1,6 +1,7 @@
 """Histories in pages and long polls, describe, lists and counts."""
 
 import threading
+from base64 import b64encode
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -19,8 +20,6 @@ def read(probe: Probe, workflow_id: str, reverse: bool = False, **fields: Any) -
     method = "get_workflow_execution_history" + ("_reverse" if reverse else "")
     options = {key: fields.pop(key) for key in ("show_transient",) if key in fields}
     token = fields.pop("token", b"")
-    from base64 import b64encode
-
     return probe.call(
         method,
         {
@@ -142,9 +141,7 @@ def test_following_a_run_to_its_end() -> None:
 
 
 def test_a_waiting_reader_is_woken() -> None:
-    probe = Probe()
-    clock = SimulatedClock(skip_waits=False)
-    probe.store.clock = probe.dispatcher._clock = clock
+    probe = Probe(clock=SimulatedClock(skip_waits=False))
     workflow_id, _ = probe.idle()
     asked = threading.Event()
     wait = probe.dispatcher.wait_history
@@ -307,8 +304,6 @@ def test_lists_come_in_pages() -> None:
     for _ in range(3):
         page = probe.call("list_workflow_executions", {"pageSize": 2, "nextPageToken": token})
         seen += [info.execution.workflow_id for info in page.executions]
-        from base64 import b64encode
-
         token = b64encode(page.next_page_token).decode()
     assert seen == list(reversed(started))
     refused = probe.call("list_workflow_executions", {"nextPageToken": "cnViYmlzaA=="})
