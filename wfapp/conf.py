@@ -18,10 +18,16 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.signals import setting_changed
 
 from wfcore.history.limits import Limits
+from wfcore.protocol.enums import IndexedValueType
 from wfcore.service.host import Arrivals
 from wfcore.service.ports import START_WAIT
 
 SETTING = "WORKFLOWS"
+#: Types of search attributes by name.
+_TYPES = Mapping[str, IndexedValueType] | None
+_TYPES_WANTED = "None, or a dictionary of names and types: " + ", ".join(
+    repr(kind.name.title().replace("_", "")) for kind in IndexedValueType if kind
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,8 +148,16 @@ def _build(kind: type[Any], value: Mapping[str, Any]) -> Any:
         if _is_group(hint):
             given[name] = _build(hint, item)
         else:
-            given[name] = hint(item) if hint is Arrivals else item
+            given[name] = _read(hint, item)
     return kind(**given)
+
+
+def _read(hint: Any, item: Any) -> Any:
+    if hint is Arrivals:
+        return Arrivals(item)
+    if hint == _TYPES and item is not None:
+        return {name: IndexedValueType.from_wire(kind) for name, kind in item.items()}
+    return item
 
 
 def _problems(kind: type[Any], value: object, prefix: str) -> Iterator[Problem]:
@@ -178,6 +192,16 @@ def _problems(kind: type[Any], value: object, prefix: str) -> Iterator[Problem]:
             )
 
 
+def _are_types(item: Any) -> bool:
+    try:
+        for name, kind in item.items():
+            if not (isinstance(name, str) and IndexedValueType.from_wire(kind)):
+                return False
+    except (AttributeError, ValueError):
+        return False
+    return True
+
+
 def _wrong(hint: Any, item: Any) -> str:
     """What the value should have been; empty if it is right."""
     if hint is bool:
@@ -190,6 +214,8 @@ def _wrong(hint: Any, item: Any) -> str:
         return "" if right else "a positive datetime.timedelta, such as timedelta(seconds=10)"
     if hint is str:
         return "" if isinstance(item, str) else "a string"
+    if hint == _TYPES:
+        return "" if item is None or _are_types(item) else _TYPES_WANTED
     if issubclass(hint, StrEnum):
         return "" if item in list(hint) else f"one of {', '.join(repr(str(each)) for each in hint)}"
     raise TypeError(f"no rule for settings of type {hint!r}")

@@ -7,6 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from wfapp.conf import Config, config, keys, problems
 from wfcore.history.limits import Limits
+from wfcore.protocol.enums import IndexedValueType
 from wfcore.service.host import Arrivals
 
 REFERENCE = Path(__file__).parents[3] / "docs" / "reference" / "settings.md"
@@ -30,6 +31,16 @@ def test_keys_and_groups_replace_defaults(settings: Any) -> None:
     assert found.arrivals is Arrivals.LOCKED
     assert (found.ticker.thread, found.ticker.batch) == (False, 100)
     assert found.limits == Limits(signals=5, resend_first=timedelta(seconds=1))
+
+
+def test_search_attributes_have_types(settings: Any) -> None:
+    settings.WORKFLOWS = {
+        "LIMITS": {"SEARCH_ATTRIBUTES": {"City": "Keyword", "Tags": "KeywordList"}}
+    }
+    assert config().limits.search_attributes == {
+        "City": IndexedValueType.KEYWORD,
+        "Tags": IndexedValueType.KEYWORD_LIST,
+    }
 
 
 def test_a_change_of_the_setting_is_seen(settings: Any) -> None:
@@ -72,6 +83,8 @@ def test_a_key_like_no_other_lists_all() -> None:
         ({"TICKER": {"BATCH": 0}}, "a whole number above 0"),
         ({"TICKER": {"BATCH": True}}, "a whole number above 0"),
         ({"ARRIVALS": "hopeful"}, "one of 'optimistic', 'locked'"),
+        ({"LIMITS": {"SEARCH_ATTRIBUTES": {"City": "Town"}}}, "None, or a dictionary of names"),
+        ({"LIMITS": {"SEARCH_ATTRIBUTES": ["City"]}}, "None, or a dictionary of names"),
     ],
 )
 def test_a_wrong_value_says_what_it_must_be(value: dict[str, Any], wanted: str) -> None:

@@ -1,6 +1,7 @@
 """No setting of a host makes migrations appear, and the hand-written SQL names what they make."""
 
 import re
+from pathlib import Path
 
 import pytest
 from django.apps import apps
@@ -56,3 +57,15 @@ def test_user_data_is_bytes_and_no_table_refers_to_another() -> None:
     }
     assert not kinds & {"JSONField", "ForeignKey", "OneToOneField", "DateTimeField"}
     assert "BinaryField" in kinds
+
+
+def test_every_table_and_index_stands_in_the_reference() -> None:
+    text = (Path(__file__).parents[3] / "docs" / "reference" / "tables.md").read_text()
+    missing = []
+    for model in apps.get_app_config("wfapp").get_models():
+        columns = [field.column for field in model._meta.local_concrete_fields if field.column]
+        indexes = [index.name for index in (*model._meta.indexes, *model._meta.constraints)]
+        missing += [
+            name for name in (model._meta.db_table, *columns, *indexes) if f"`{name}`" not in text
+        ]
+    assert not missing
