@@ -1,6 +1,21 @@
 """Running workflow and activity tasks."""
 
-from wfcore.replay.interceptors import WorkflowInterceptorClassInput
+from wfcore.replay.cache import InstanceCache
+from wfcore.replay.interceptors import (
+    ContinueAsNewInput,
+    ExecuteWorkflowInput,
+    HandleQueryInput,
+    HandleSignalInput,
+    HandleUpdateInput,
+    SignalChildWorkflowInput,
+    SignalExternalWorkflowInput,
+    StartActivityInput,
+    StartChildWorkflowInput,
+    StartLocalActivityInput,
+    WorkflowInboundInterceptor,
+    WorkflowInterceptorClassInput,
+    WorkflowOutboundInterceptor,
+)
 from wfcore.worker._activities import ActivityTaskRunner
 from wfcore.worker._interceptors import (
     ActivityInboundInterceptor,
@@ -9,13 +24,49 @@ from wfcore.worker._interceptors import (
     Interceptor,
 )
 from wfcore.worker._registry import Registry
+from wfcore.worker._replayer import (
+    Replayer,
+    ReplayerConfig,
+    WorkflowReplayResult,
+    WorkflowReplayResults,
+)
+from wfcore.worker._runners import (
+    SandboxedWorkflowRunner,
+    UnsandboxedWorkflowRunner,
+    WorkflowRunner,
+)
+from wfcore.worker._worker import Worker, WorkerConfig
+from wfcore.worker._workflow_tasks import WorkflowTaskRunner
 
 __all__ = [
     "ActivityInboundInterceptor",
     "ActivityOutboundInterceptor",
     "ActivityTaskRunner",
+    "ContinueAsNewInput",
     "ExecuteActivityInput",
+    "ExecuteWorkflowInput",
+    "HandleQueryInput",
+    "HandleSignalInput",
+    "HandleUpdateInput",
+    "InstanceCache",
     "Interceptor",
     "Registry",
+    "Replayer",
+    "ReplayerConfig",
+    "SandboxedWorkflowRunner",
+    "SignalChildWorkflowInput",
+    "SignalExternalWorkflowInput",
+    "StartActivityInput",
+    "StartChildWorkflowInput",
+    "StartLocalActivityInput",
+    "UnsandboxedWorkflowRunner",
+    "Worker",
+    "WorkerConfig",
+    "WorkflowInboundInterceptor",
     "WorkflowInterceptorClassInput",
+    "WorkflowOutboundInterceptor",
+    "WorkflowReplayResult",
+    "WorkflowReplayResults",
+    "WorkflowRunner",
+    "WorkflowTaskRunner",
 ]

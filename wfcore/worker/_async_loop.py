@@ -7,7 +7,8 @@ child starts with none and makes its own.
 import asyncio
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 _T = TypeVar("_T")
@@ -31,6 +32,28 @@ def shared_loop() -> asyncio.AbstractEventLoop:
 def run_blocking(coroutine: Coroutine[Any, Any, _T]) -> _T:
     """Run on the shared loop and wait for the result; never call it on that loop's own thread."""
     return asyncio.run_coroutine_threadsafe(coroutine, shared_loop()).result()
+
+
+async def in_daemon_thread(call: Callable[[], _T]) -> _T:
+    """The result of a call that may block for long; its thread doesn't keep the process alive."""
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[_T] = loop.create_future()
+
+    def tell(outcome: Callable[[], object]) -> None:
+        if not future.done():
+            outcome()
+
+    def run() -> None:
+        outcome: Callable[[], object]
+        try:
+            outcome = partial(future.set_result, call())
+        except BaseException as err:  # noqa: BLE001 - it is raised in the coroutine
+            outcome = partial(future.set_exception, err)
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(tell, outcome)
+
+    threading.Thread(target=run, name="wfcore-worker", daemon=True).start()
+    return await future
 
 
 def _forget() -> None:

@@ -3,6 +3,7 @@
 import logging
 import time
 from collections.abc import Callable
+from typing import TypeVar
 
 from wfcore.exceptions import (
     AbortedError,
@@ -12,6 +13,8 @@ from wfcore.exceptions import (
     UnavailableError,
 )
 
+_T = TypeVar("_T")
+
 _log = logging.getLogger(__name__)
 _PASSING = (UnavailableError, ResourceExhaustedError, AbortedError)
 _FIRST_WAIT_SECONDS = 0.1
@@ -20,9 +23,9 @@ _WAITS = 8  # 0.1 + 0.2 + ... + 5 + 5: some sixteen seconds
 
 
 def report(
-    what: str, call: Callable[[], object], *, sleep: Callable[[float], None] = time.sleep
-) -> bool:
-    """Make the call; whether the service took it.
+    what: str, call: Callable[[], _T], *, sleep: Callable[[float], None] = time.sleep
+) -> _T | None:
+    """Make the call; its answer, or None if the service didn't take it.
 
     An outcome that comes too late is refused and only logged: a time limit has ended the attempt.
     So is one that can't be delivered, since then a time limit will end the attempt.
@@ -30,21 +33,19 @@ def report(
     wait_seconds = _FIRST_WAIT_SECONDS
     for remaining in range(_WAITS, -1, -1):
         try:
-            call()
+            return call()
         except NotFoundError as err:
             _log.info("%s came too late: %s", what, err, extra={"action": "late_outcome"})
-            return False
+            return None
         except _PASSING as err:
             if not remaining:
                 _log.error(
                     "%s could not be reported: %s", what, err, extra={"action": "outcome_lost"}
                 )
-                return False
+                return None
             sleep(wait_seconds)
             wait_seconds = min(wait_seconds * 2, _LONGEST_WAIT_SECONDS)
         except RPCError:
             _log.exception("%s was refused", what, extra={"action": "outcome_refused"})
-            return False
-        else:
-            return True
-    return False
+            return None
+    return None

@@ -14,9 +14,14 @@ from wfcore.exceptions import CancelledError
 
 
 class ThreadCancellation:
-    """Cancels one call of a function."""
+    """Cancels one call of a function.
 
-    def __init__(self) -> None:
+    Args:
+        kind: what is raised in it.
+    """
+
+    def __init__(self, kind: type[BaseException] = CancelledError) -> None:
+        self._kind = kind
         self._lock = threading.Lock()
         self._thread_id: int | None = None
         self._wanted = False
@@ -24,7 +29,7 @@ class ThreadCancellation:
         self._shields = 0
 
     def cancel(self) -> None:
-        """Raise `CancelledError` in the function, as soon as no shield holds it off."""
+        """Raise the exception in the function, as soon as no shield holds it off."""
         with self._lock:
             self._wanted = True
             self._deliver()
@@ -63,7 +68,7 @@ class ThreadCancellation:
                 raise_now = self._is_due()
                 self._delivered = self._delivered or raise_now
             if raise_now:
-                raise CancelledError
+                raise self._kind
 
     def _is_due(self) -> bool:
         in_call = self._thread_id is not None
@@ -72,7 +77,7 @@ class ThreadCancellation:
     def _deliver(self) -> None:
         if self._is_due():
             self._delivered = True
-            _set_exception(self._thread_id, CancelledError)
+            _set_exception(self._thread_id, self._kind)
 
     def _start(self) -> None:
         with self._lock:
@@ -87,7 +92,7 @@ class ThreadCancellation:
                     if self._thread_id is not None:
                         _set_exception(self._thread_id, None)
                     self._thread_id = None
-            except CancelledError:  # the function has ended, so it means nothing any more
+            except self._kind:  # the function has ended, so it means nothing any more
                 continue
             return
 

@@ -1,0 +1,485 @@
+"""Workflow tasks: history in, commands out, and what is not committed as it ran is thrown away.
+
+One thread at a time works with a live instance, from loading it to the commit. An instance that
+ran ahead of the history can't be wound back, so it is evicted after any task that failed, was
+refused, or whose outcome is unknown.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Protocol, TypeVar
+
+import msgspec
+
+from wfcore.common import HeaderCodecBehavior
+from wfcore.converter import DataConverter, WorkflowSerializationContext
+from wfcore.exceptions import ApplicationError, MalformedHistoryError, WorkflowDeadlockError
+from wfcore.protocol.commands import Command, ScheduleActivityTask
+from wfcore.protocol.common import WorkflowExecution, WorkflowType
+from wfcore.protocol.enums import QueryResultType, WorkflowTaskFailedCause
+from wfcore.protocol.events import History, HistoryEvent
+from wfcore.protocol.failures import Failure
+from wfcore.protocol.message import Message
+from wfcore.protocol.metadata import (
+    MeteringMetadata,
+    WorkerVersionStamp,
+    WorkflowTaskCompletedMetadata,
+)
+from wfcore.protocol.rpc.activity_tasks import PollActivityTaskQueueResponse
+from wfcore.protocol.rpc.info import StickyExecutionAttributes, WorkflowQueryResult
+from wfcore.protocol.rpc.workflow_tasks import (
+    PollWorkflowTaskQueueResponse,
+    RespondQueryTaskCompletedRequest,
+    RespondWorkflowTaskCompletedRequest,
+    RespondWorkflowTaskCompletedResponse,
+    RespondWorkflowTaskFailedRequest,
+)
+from wfcore.protocol.rpc.workflows import (
+    GetWorkflowExecutionHistoryRequest,
+    GetWorkflowExecutionHistoryResponse,
+)
+from wfcore.replay.cache import InstanceCache, Lease
+from wfcore.replay.instance import WorkflowInstance
+from wfcore.replay.interceptors import WorkflowInboundInterceptor, WorkflowInterceptorClassInput
+from wfcore.replay.result import WorkflowTaskResult
+from wfcore.worker._async_loop import run_blocking
+from wfcore.worker._conversion import encode_failure
+from wfcore.worker._interceptors import Interceptor
+from wfcore.worker._registry import Registry
+from wfcore.worker._reporting import report
+from wfcore.worker._watchdog import DEADLOCK_TIMEOUT, HungCodeInterrupt, WatchedCall
+from wfcore.workflow import WorkflowDefinition
+
+_log = logging.getLogger(__name__)
+
+_Request = TypeVar("_Request", bound=Message)
+
+SDK_NAME = "wfcore-python"
+_NO_LOCAL_ACTIVITIES = (
+    "this worker runs no local activities: use workflow.execute_activity instead of "
+    "workflow.execute_local_activity"
+)
+_UNHANDLED = WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE
+
+
+class WorkflowTaskService(Protocol):
+    """The part of the service that workflow tasks need."""
+
+    def respond_workflow_task_completed(
+        self, request: RespondWorkflowTaskCompletedRequest
+    ) -> RespondWorkflowTaskCompletedResponse: ...
+
+    def respond_workflow_task_failed(self, request: RespondWorkflowTaskFailedRequest) -> object: ...
+
+    def respond_query_task_completed(self, request: RespondQueryTaskCompletedRequest) -> object: ...
+
+    def get_workflow_execution_history(
+        self, request: GetWorkflowExecutionHistoryRequest
+    ) -> GetWorkflowExecutionHistoryResponse: ...
+
+
+class EagerActivities(Protocol):
+    """Where a worker has room for activities that its own workflow task schedules."""
+
+    def reserve(self, activities: Sequence[ScheduleActivityTask]) -> Sequence[bool]:
+        """Which of them to claim with the commit; room is kept for those."""
+
+    def run(self, task: PollActivityTaskQueueResponse) -> None:
+        """Run one that was claimed, in a thread of its own."""
+
+    def give_back(self, count: int) -> None:
+        """So many that were to be claimed were not."""
+
+
+class WorkflowTaskRunner:
+    """Runs workflow tasks and questions of one namespace; used by any number of threads.
+
+    Args:
+        cache: the live instances; several runners may share it.
+        eager: runs activities that are claimed together with the commit that schedules them;
+            without it none are.
+        workflow_failure_exception_types: exceptions that fail a workflow instead of its task.
+        build_id: of this worker's code, recorded with each task.
+        guarded: refuse calls that break replay.
+        deadlock_timeout: how long the code may run without waiting; None: for ever.
+    """
+
+    def __init__(
+        self,
+        service: WorkflowTaskService,
+        registry: Registry,
+        data_converter: DataConverter,
+        identity: str,
+        cache: InstanceCache,
+        *,
+        namespace: str = "default",
+        interceptors: Sequence[Interceptor] = (),
+        workflow_failure_exception_types: Sequence[type[BaseException]] = (),
+        build_id: str = "",
+        guarded: bool = True,
+        header_codec_behavior: HeaderCodecBehavior = HeaderCodecBehavior.NO_CODEC,
+        deadlock_timeout: timedelta | None = DEADLOCK_TIMEOUT,
+        eager: EagerActivities | None = None,
+    ) -> None:
+        self._service = service
+        self._registry = registry
+        self._data_converter = data_converter
+        self._identity = identity
+        self._cache = cache
+        self._namespace = namespace
+        self._failure_exception_types = tuple(workflow_failure_exception_types)
+        self._build_id = build_id
+        self._guarded = guarded
+        self._headers = header_codec_behavior is not HeaderCodecBehavior.NO_CODEC
+        self._deadlock_timeout = deadlock_timeout
+        self._eager = eager
+        self._interceptors, self._extern_functions = interceptor_classes(interceptors)
+
+    def run(self, task: PollWorkflowTaskQueueResponse) -> None:
+        """Run a task, and those that the service gives back with its answer."""
+        following: PollWorkflowTaskQueueResponse | None = task
+        while following is not None and following.task_token:
+            following = self._run_one(following)
+
+    def known_event_id(self, run_id: str) -> int:
+        """The last event that a live instance of the run knows; 0 without one.
+
+        A claim may leave out the events up to it.
+        """
+        with self._cache.lease(run_id) as lease:
+            return lease.instance.last_event_id if lease.instance is not None else 0
+
+    # --- one task ---
+
+    def _run_one(self, task: PollWorkflowTaskQueueResponse) -> PollWorkflowTaskQueueResponse | None:
+        name = (task.workflow_type or WorkflowType()).name
+        definition = self._registry.workflow(name)
+        if definition is None:
+            self._fail_with(
+                task,
+                ApplicationError(
+                    f"Workflow class {name} is not registered on this worker, available "
+                    f"workflows: {', '.join(self._registry.workflow_names)}",
+                    type="NotFoundError",
+                ),
+            )
+            return None
+        with self._cache.lease(_execution(task).run_id) as lease:
+            try:
+                result = self._activate(lease, definition, task)
+            except HungCodeInterrupt:
+                lease.drop()
+                return None
+            except Exception as err:  # noqa: BLE001 - of a codec or of the history
+                lease.drop()
+                self._fail_with(task, err)
+                return None
+            if task.query is not None:
+                if result.error is not None:
+                    lease.drop()
+                self._answer_query(task, result)
+                return None
+            if result.local_activities:
+                # The instance waits for outcomes that nobody here can give.
+                lease.drop()
+                self._fail_with(task, NotImplementedError(_NO_LOCAL_ACTIVITIES))
+                return None
+            return self._commit(lease, task, result)
+
+    def _activate(
+        self, lease: Lease, definition: WorkflowDefinition, task: PollWorkflowTaskQueueResponse
+    ) -> WorkflowTaskResult:
+        """Let the code go on; from the whole history if what is in memory doesn't fit."""
+        is_new = lease.instance is None
+        if is_new and _first_event_id(task) != 1:
+            task = self._with_whole_history(task)
+        decoded = self._decoded(task)
+        if lease.instance is None:
+            lease.instance = self._new_instance(definition, task)
+        try:
+            return self._watched(lease.instance, decoded)
+        except MalformedHistoryError:
+            if is_new:
+                raise
+        lease.drop()
+        decoded = self._decoded(self._with_whole_history(task))
+        lease.instance = self._new_instance(definition, task)
+        return self._watched(lease.instance, decoded)
+
+    def _watched(
+        self, instance: WorkflowInstance, task: PollWorkflowTaskQueueResponse
+    ) -> WorkflowTaskResult:
+        limit = self._deadlock_timeout
+        if limit is None:
+            return instance.activate(task)
+        late = WorkflowDeadlockError(limit)
+        watched = WatchedCall(lambda: self._fail_with(task, late))
+        result: WorkflowTaskResult = watched.make(instance.activate, [task], limit)
+        return result
+
+    def _new_instance(
+        self, definition: WorkflowDefinition, task: PollWorkflowTaskQueueResponse
+    ) -> WorkflowInstance:
+        return WorkflowInstance(
+            definition=definition,
+            namespace=self._namespace,
+            workflow_execution=_execution(task),
+            data_converter=self._data_converter,
+            interceptors=self._interceptors,
+            failure_exception_types=self._failure_exception_types,
+            build_id=self._build_id,
+            guarded=self._guarded,
+            extern_functions=self._extern_functions,
+        )
+
+    # --- the answer ---
+
+    def _commit(
+        self, lease: Lease, task: PollWorkflowTaskQueueResponse, result: WorkflowTaskResult
+    ) -> PollWorkflowTaskQueueResponse | None:
+        instance = lease.instance
+        if result.cause is not None or instance is None:
+            lease.drop()
+            self._log_failure(task, result.error)
+            self._report_failed(task, result.cause or _UNHANDLED, result.failure)
+            return None
+        commands, reserved = self._reserved(result.commands)
+        answer = None
+        try:
+            answer = self._complete(task, result, commands)
+        finally:
+            self._start_eager(answer, reserved)
+        if answer is not None:
+            instance.release_logs()
+        if answer is None or result.error is not None or instance.is_closed:
+            lease.drop()
+        return answer.workflow_task if answer is not None else None
+
+    def _complete(
+        self,
+        task: PollWorkflowTaskQueueResponse,
+        result: WorkflowTaskResult,
+        commands: tuple[Command, ...],
+    ) -> RespondWorkflowTaskCompletedResponse | None:
+        request = RespondWorkflowTaskCompletedRequest(
+            task_token=task.task_token,
+            commands=commands,
+            identity=self._identity,
+            # Whoever offers them keeps the instance, so that the next task may be a short one.
+            sticky_attributes=StickyExecutionAttributes(),
+            return_new_workflow_task=True,
+            query_results=result.query_results,
+            namespace=self._namespace,
+            worker_version_stamp=WorkerVersionStamp(build_id=self._build_id)
+            if self._build_id
+            else None,
+            sdk_metadata=_sdk_metadata(task, result),
+            metering_metadata=MeteringMetadata(),
+        )
+        return report(
+            self._what(task),
+            lambda: self._service.respond_workflow_task_completed(self._encoded(task, request)),
+        )
+
+    # --- eager activities ---
+
+    def _reserved(self, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...], int]:
+        """The commands, asking only for those activities that there is room for, and how many."""
+        wanted = [
+            (index, command.attributes)
+            for index, command in enumerate(commands)
+            if isinstance(command.attributes, ScheduleActivityTask)
+            and command.attributes.request_eager_execution
+        ]
+        if not wanted:
+            return commands, 0
+        activities = [activity for _, activity in wanted]
+        granted = self._eager.reserve(activities) if self._eager else [False] * len(wanted)
+        changed = list(commands)
+        for (index, activity), is_granted in zip(wanted, granted, strict=True):
+            if not is_granted:
+                lazy = msgspec.structs.replace(activity, request_eager_execution=False)
+                changed[index] = msgspec.structs.replace(commands[index], attributes=lazy)
+        return tuple(changed), sum(granted)
+
+    def _start_eager(
+        self, answer: RespondWorkflowTaskCompletedResponse | None, reserved: int
+    ) -> None:
+        if self._eager is None or not reserved:
+            return
+        tasks = answer.activity_tasks if answer is not None else ()
+        self._eager.give_back(reserved - len(tasks))
+        for task in tasks:
+            self._eager.run(task)
+
+    # --- other answers ---
+
+    def _answer_query(
+        self, task: PollWorkflowTaskQueueResponse, result: WorkflowTaskResult
+    ) -> None:
+        answer = result.query_result
+        if answer is None:
+            message = str(result.error) if result.error else "the query got no answer"
+            answer = WorkflowQueryResult(
+                result_type=QueryResultType.FAILED, error_message=message, failure=result.failure
+            )
+        self._report_query(task, answer, result.cause or WorkflowTaskFailedCause.UNSPECIFIED)
+
+    def _report_query(
+        self,
+        task: PollWorkflowTaskQueueResponse,
+        answer: WorkflowQueryResult,
+        cause: WorkflowTaskFailedCause,
+    ) -> None:
+        request = RespondQueryTaskCompletedRequest(
+            task_token=task.task_token,
+            completed_type=answer.result_type,
+            query_result=answer.answer,
+            error_message=answer.error_message,
+            namespace=self._namespace,
+            failure=answer.failure,
+            cause=cause,
+        )
+        report(
+            self._what(task),
+            lambda: self._service.respond_query_task_completed(self._encoded(task, request)),
+        )
+
+    def _fail_with(self, task: PollWorkflowTaskQueueResponse, error: Exception) -> None:
+        """The task failed outside of the workflow's code."""
+        self._log_failure(task, error)
+        try:
+            failure = encode_failure(self._converter(task), error)
+        except Exception as inner:  # noqa: BLE001 - of a codec or converter; the task needs an answer
+            failure = Failure(message=f"Failed converting activation exception: {inner}")
+        if task.query is not None:
+            self._report_query(
+                task,
+                WorkflowQueryResult(
+                    result_type=QueryResultType.FAILED, error_message=str(error), failure=failure
+                ),
+                _UNHANDLED,
+            )
+        else:
+            self._report_failed(task, _UNHANDLED, failure)
+
+    def _report_failed(
+        self,
+        task: PollWorkflowTaskQueueResponse,
+        cause: WorkflowTaskFailedCause,
+        failure: Failure | None,
+    ) -> None:
+        """Report the first failure of a row; later ones time out, which spaces the attempts."""
+        if task.attempt > 1:
+            return
+        request = RespondWorkflowTaskFailedRequest(
+            task_token=task.task_token,
+            cause=cause,
+            failure=failure,
+            identity=self._identity,
+            namespace=self._namespace,
+            worker_version=WorkerVersionStamp(build_id=self._build_id) if self._build_id else None,
+        )
+        report(
+            self._what(task),
+            lambda: self._service.respond_workflow_task_failed(self._encoded(task, request)),
+        )
+
+    # --- parts ---
+
+    def _converter(self, task: PollWorkflowTaskQueueResponse) -> DataConverter:
+        return self._data_converter.with_context(
+            WorkflowSerializationContext(
+                namespace=self._namespace, workflow_id=_execution(task).workflow_id
+            )
+        )
+
+    def _decoded(self, task: PollWorkflowTaskQueueResponse) -> PollWorkflowTaskQueueResponse:
+        if self._data_converter.payload_codec is None:
+            return task
+        return run_blocking(self._converter(task).decode_message(task, headers=self._headers))
+
+    def _encoded(self, task: PollWorkflowTaskQueueResponse, request: _Request) -> _Request:
+        if self._data_converter.payload_codec is None:
+            return request
+        return run_blocking(self._converter(task).encode_message(request, headers=self._headers))
+
+    def _with_whole_history(
+        self, task: PollWorkflowTaskQueueResponse
+    ) -> PollWorkflowTaskQueueResponse:
+        """The task with all events; while it is claimed nothing is added to them."""
+        events: list[HistoryEvent] = []
+        token = b""
+        while True:
+            page = self._service.get_workflow_execution_history(
+                GetWorkflowExecutionHistoryRequest(
+                    namespace=self._namespace,
+                    execution=_execution(task),
+                    next_page_token=token,
+                )
+            )
+            events += (page.history or History()).events
+            token = page.next_page_token
+            if not token:
+                return msgspec.structs.replace(task, history=History(events=tuple(events)))
+
+    def _what(self, task: PollWorkflowTaskQueueResponse) -> str:
+        return f"outcome of a task of workflow {_execution(task).workflow_id}"
+
+    def _log_failure(
+        self, task: PollWorkflowTaskQueueResponse, error: BaseException | None
+    ) -> None:
+        execution = _execution(task)
+        _log.warning(
+            "Failed activation on workflow %s with ID %s and run ID %s",
+            (task.workflow_type or WorkflowType()).name,
+            execution.workflow_id,
+            execution.run_id,
+            exc_info=error,
+            extra={"action": "workflow_task_failed", "attempt": task.attempt},
+        )
+
+
+def interceptor_classes(
+    interceptors: Sequence[Interceptor],
+) -> tuple[list[type[WorkflowInboundInterceptor]], dict[str, Callable[..., Any]]]:
+    """The classes that wrap each run, and the functions that they let workflow code reach."""
+    extern_functions: dict[str, Callable[..., Any]] = {}
+    given = WorkflowInterceptorClassInput(unsafe_extern_functions=extern_functions)
+    found = [interceptor.workflow_interceptor_class(given) for interceptor in interceptors]
+    return [kind for kind in found if kind is not None], extern_functions
+
+
+@cache
+def _version() -> str:
+    try:
+        return version("wfcore")
+    except PackageNotFoundError:  # run from a source tree
+        return "unknown"
+
+
+def _execution(task: PollWorkflowTaskQueueResponse) -> WorkflowExecution:
+    return task.workflow_execution or WorkflowExecution()
+
+
+def _first_event_id(task: PollWorkflowTaskQueueResponse) -> int:
+    events = task.history.events if task.history else ()
+    return events[0].event_id if events else 0
+
+
+def _sdk_metadata(
+    task: PollWorkflowTaskQueueResponse, result: WorkflowTaskResult
+) -> WorkflowTaskCompletedMetadata:
+    """The rules that this task adds, and in the first one who we are."""
+    is_first = not task.previous_started_event_id
+    return WorkflowTaskCompletedMetadata(
+        core_used_flags=tuple(map(int, result.core_flags)),
+        lang_used_flags=tuple(map(int, result.lang_flags)),
+        sdk_name=SDK_NAME if is_first else "",
+        sdk_version=_version() if is_first else "",
+    )
