@@ -11,16 +11,18 @@ import pytest
 from tests.support.probing import Probe, Refusal
 from tests.support.requests_json import (
     activity,
+    cancel_activity,
     complete,
     continue_as_new,
     marker,
     timer,
+    values,
 )
 from wfcore.history.rebuild import rebuild
 from wfcore.service.host import Arrivals
 from wfcore.service.ids import RandomIds
-from wfcore.service.ports import RunKey
-from wfcore.testing.memory_ports import SimulatedClock
+from wfcore.service.ports import RunKey, StaleActivityError
+from wfcore.testing.memory_ports import MemoryTransaction, SimulatedClock
 
 both = pytest.mark.parametrize("arrivals", list(Arrivals))
 
@@ -357,3 +359,92 @@ def test_nothing_is_lost_in_a_storm(arrivals: Arrivals, seed: int) -> None:
     assert state.recorded == rebuild(
         events, namespace="default", workflow_id=workflow_id, run_id=run_id
     )
+
+
+def test_a_termination_without_a_run_id_follows_the_chain() -> None:
+    probe = Probe()
+    workflow_id, first = probe.run()
+    task = probe.poll()
+    opened, todo = probe.store.transaction, [lambda: probe.answer(task, continue_as_new())]
+
+    def late(*given: Any, **named: Any) -> Any:
+        if todo:
+            todo.pop()()
+        return opened(*given, **named)
+
+    probe.store.transaction = late  # type: ignore[method-assign]
+    assert not isinstance(probe.terminate(workflow_id), Refusal)
+    assert probe.status(workflow_id, first).name == "CONTINUED_AS_NEW"
+    assert probe.status(workflow_id).name == "TERMINATED"
+
+
+def test_a_termination_that_comes_too_late_is_told() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    opened, todo = probe.store.transaction, [lambda: probe.answer(task, complete())]
+
+    def late(*given: Any, **named: Any) -> Any:
+        if todo:
+            todo.pop()()
+        return opened(*given, **named)
+
+    probe.store.transaction = late  # type: ignore[method-assign]
+    refused = probe.terminate(workflow_id, run_id)
+    assert refused["message"] == "workflow execution already completed"
+    assert probe.status(workflow_id).name == "COMPLETED"
+
+
+@both
+def test_a_cancelled_activity_says_so(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, _ = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    probe.step(cancel_activity(5))
+    assert probe.answer_activity("heartbeat", running).cancel_requested
+    (info,) = probe.describe(workflow_id).pending_activities
+    assert info.state.name == "CANCEL_REQUESTED"
+    probe.answer_activity("canceled", running, details=values("bye"))
+    ended = probe.attributes(workflow_id, "ACTIVITY_TASK_CANCELED")
+    assert ended.latest_cancel_requested_event_id == 10
+    assert ended.details.payloads[0].data == b'"bye"'
+
+
+def test_a_heartbeat_between_a_transitions_read_and_its_save_is_not_lost() -> None:
+    probe = Probe()
+    workflow_id, _ = probe.with_activity(heartbeatTimeout="60s")
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    task = probe.poll()
+    save, beats = MemoryTransaction.save, []
+
+    def late(tx: MemoryTransaction, change: Any) -> None:
+        if not beats:
+            beat = threading.Thread(
+                target=lambda: probe.answer_activity("heartbeat", running, details=values("hb"))
+            )
+            beats.append(beat)
+            beat.start()
+        save(tx, change)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(MemoryTransaction, "save", late)
+        probe.answer(task, cancel_activity(5))
+    beats[0].join(10)
+    (info,) = probe.describe(workflow_id).pending_activities
+    assert info.state.name == "CANCEL_REQUESTED"
+    assert info.heartbeat_details.payloads[0].data == b'"hb"'
+
+
+def test_facts_for_a_run_whose_activities_change_too_fast_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    probe = Probe()
+    workflow_id, _ = probe.idle()
+
+    def stale(*_given: Any) -> None:
+        raise StaleActivityError("changed")
+
+    monkeypatch.setattr(MemoryTransaction, "save", stale)
+    assert probe.signal(workflow_id)["code"] == "ABORTED"
