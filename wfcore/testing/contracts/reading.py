@@ -73,6 +73,7 @@ class ReadingContract(StoreContract):
         assert store.read_visibility(key) == (second, attributes)
         with store.transaction(NAMESPACE, key.workflow_id) as tx:
             assert tx.memo(key.run_id) == second
+            assert tx.search_attributes(key.run_id) == attributes
 
     def test_reported_problems_are_a_search_attribute(self, store: Store, build: Builder) -> None:
         key = build.start()
