@@ -4,6 +4,7 @@ Its activities have names and types but no bodies: a replay calls none.
 """
 
 import asyncio
+import math
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -150,10 +151,11 @@ class OrderWorkflow:
             left = end - workflow.now()
             if left <= timedelta(0):
                 return
+            # Whole seconds are what people can read in a history.
+            seconds = min(math.ceil(left.total_seconds()), request.remind_every_seconds)
             try:
                 await workflow.wait_condition(
-                    lambda: self._approval is not None,
-                    timeout=min(left, timedelta(seconds=request.remind_every_seconds)),
+                    lambda: self._approval is not None, timeout=timedelta(seconds=seconds)
                 )
             except TimeoutError:
                 if workflow.now() < end:
