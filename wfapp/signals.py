@@ -1,20 +1,7 @@
-"""Django signals of runs, sent after the commit that makes them true.
+"""Django signals of runs, sent after the commit that makes them true; `docs/reference/signals.md`.
 
-They come in the process that made the change: a web process that started a run, a worker that
-closed it. A receiver's error is logged and breaks nobody; a process that dies between commit and
-signal sends none, so that they are for caches and notices. What must happen belongs in a workflow.
-
-=====================  ===========================================================================
-signal                 keyword arguments
-=====================  ===========================================================================
-`run_started`          namespace, workflow_id, run_id, workflow_type
-`run_closed`           namespace, workflow_id, run_id, workflow_type, status
-                       (`wfcore.protocol.enums.WorkflowExecutionStatus`)
-`signal_undeliverable` namespace, workflow_id, run_id, text: a signal or cancel request that was
-                       recorded inside a transaction met a run that had closed by its commit
-=====================  ===========================================================================
-
-The sender is None.
+They come in the process that made the change. A receiver's error is logged and breaks nobody; a
+process that dies between commit and signal sends none.
 """
 
 import logging
@@ -28,8 +15,11 @@ from wfcore.history.effects import Journal
 
 logger = logging.getLogger(__name__)
 
+#: namespace, workflow_id, run_id, workflow_type
 run_started = Signal()
+#: the same, and status: a `wfcore.protocol.enums.WorkflowExecutionStatus`
 run_closed = Signal()
+#: namespace, workflow_id, run_id, text: what was recorded for a run that had closed when it came
 signal_undeliverable = Signal()
 
 #: The journal's kind of an arrival that a closed run could not take.

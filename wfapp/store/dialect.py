@@ -80,8 +80,7 @@ def milliseconds(wait: timedelta) -> str:
 
 def is_busy(error: DatabaseError) -> bool:
     """Whether another transaction was in the way, so that repeating may help."""
-    cause = error.__cause__
-    if getattr(cause, "sqlstate", None) in _BUSY_STATES:
+    if getattr(error.__cause__, "sqlstate", None) in _BUSY_STATES:
         return True
     text = str(error)
     return any(each in text for each in _BUSY_TEXTS)

@@ -58,7 +58,7 @@ def test_nothing_is_wrong_with_the_project() -> None:
 
 
 def test_an_unknown_key_is_an_error(settings: Any) -> None:
-    settings.WORKFLOWS = {"DATABSE": "default", "LEASE": 3}
+    settings.WORKFLOWS = {"DATABASES": "default", "LEASE": 3}
     assert ids(checks.check_setting(None)) == ["wfapp.E001", "wfapp.E002"]
     # What hangs on the setting keeps silent rather than say it again.
     assert checks.check_database(None) == []

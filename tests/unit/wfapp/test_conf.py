@@ -56,9 +56,9 @@ def test_the_object_is_made_once(settings: Any) -> None:
 
 
 def test_an_unknown_key_names_its_neighbour() -> None:
-    (problem,) = problems({"DATABSE": "default"})
+    (problem,) = problems({"DATABASES": "default"})
     assert problem.unknown
-    assert problem.key == "DATABSE"
+    assert problem.key == "DATABASES"
     assert problem.hint == "Did you mean 'DATABASE'?"
 
 
