@@ -6,9 +6,12 @@ costs next to nothing. A forked child starts with none and makes its own.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
@@ -20,19 +23,21 @@ DEADLOCK_TIMEOUT = timedelta(seconds=2)
 _LOOKS_PER_LIMIT = 8
 
 
-class HungCodeInterrupt(BaseException):
-    """Ends code that runs for too long; no `Exception`, so that the code doesn't catch it."""
+class HungCodeInterrupt(asyncio.CancelledError):
+    """Ends code that runs for too long; a cancellation, so that asyncio's tasks take it quietly."""
 
 
 class WatchedCall:
     """A call that is given up when it takes too long.
 
-    Exactly one of two things happens: the call ends in time, or `on_hang` is called, in the
-    watching thread, and the code is interrupted as soon as Python lets it.
+    Exactly one of two things happens: the call ends in time, or `on_hang` is called in another
+    thread, with the stack at which the code stands, and the code is interrupted as soon as Python
+    lets it. A `WatchedCall` is made by the thread that makes the call.
     """
 
-    def __init__(self, on_hang: Callable[[], None]) -> None:
+    def __init__(self, on_hang: Callable[[str], None]) -> None:
         self._on_hang = on_hang
+        self._thread_id = threading.get_ident()
         self._thread = ThreadCancellation(HungCodeInterrupt)
         self._lock = threading.Lock()
         self._over = False
@@ -62,9 +67,14 @@ class WatchedCall:
         """It takes too long."""
         if self._decide():
             try:
-                self._on_hang()
+                self._on_hang(_stack(self._thread_id))
             finally:
                 self._thread.cancel()
+
+
+def _stack(thread_id: int) -> str:
+    frame = sys._current_frames().get(thread_id)  # noqa: SLF001 - documented, for debuggers
+    return "".join(traceback.format_stack(frame)) if frame else ""
 
 
 class _Watcher:

@@ -218,7 +218,7 @@ class WorkflowTaskRunner:
         if limit is None:
             return instance.activate(task)
         late = WorkflowDeadlockError(limit)
-        watched = WatchedCall(lambda: self._fail_with(task, late))
+        watched = WatchedCall(lambda stack: self._fail_with(task, late, stack))
         result: WorkflowTaskResult = watched.make(instance.activate, [task], limit)
         return result
 
@@ -350,11 +350,15 @@ class WorkflowTaskRunner:
             lambda: self._service.respond_query_task_completed(self._encoded(task, request)),
         )
 
-    def _fail_with(self, task: PollWorkflowTaskQueueResponse, error: Exception) -> None:
-        """The task failed outside of the workflow's code."""
+    def _fail_with(
+        self, task: PollWorkflowTaskQueueResponse, error: Exception, stack: str = ""
+    ) -> None:
+        """The task failed otherwise than by an error of the workflow's code."""
         self._log_failure(task, error)
         try:
             failure = encode_failure(self._converter(task), error)
+            if stack:
+                failure = msgspec.structs.replace(failure, stack_trace=stack)
         except Exception as inner:  # noqa: BLE001 - of a codec or converter; the task needs an answer
             failure = Failure(message=f"Failed converting activation exception: {inner}")
         if task.query is not None:
