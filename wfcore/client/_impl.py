@@ -150,8 +150,8 @@ class ClientImpl(OutboundInterceptor):
                 summary=await _text(converter, input.static_summary),
                 details=await _text(converter, input.static_details),
             )
-        if input.priority != Priority.default:
-            fields["priority"] = priority_to_protocol(input.priority)
+        # Also an empty one: the SDK sends the message always, and event 1 shows it.
+        fields["priority"] = priority_to_protocol(input.priority)
         if input.versioning_override is not None:
             fields["versioning_override"] = versioning_override_to_protocol(
                 input.versioning_override

@@ -68,8 +68,11 @@ class DefaultFailureConverter(FailureConverter):
         fields: dict[str, Any] = {}
         if exception.__traceback__ is not None:
             fields["stack_trace"] = "\n".join(traceback.format_tb(exception.__traceback__))
-        if exception.__cause__ is not None:
-            fields["cause"] = self.to_failure(exception.__cause__, payload_converter)
+        cause = exception.__cause__
+        if cause is None and not exception.__suppress_context__:
+            cause = exception.__context__
+        if cause is not None:
+            fields["cause"] = self.to_failure(cause, payload_converter)
         if isinstance(exception, exceptions.FailureError):
             fields["message"] = exception.message
             fields |= _info_fields(exception, payload_converter)

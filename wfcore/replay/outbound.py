@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any, NoReturn
 
 from wfcore.converter import encode_search_attributes, retry_policy_to_protocol
@@ -115,8 +116,9 @@ class Outbound(WorkflowOutboundInterceptor):
                 workflow_type=WorkflowType(name=call.workflow or state.info.workflow_type),
                 task_queue=TaskQueue(name=call.task_queue or state.info.task_queue),
                 input=values.encode(call.args),
-                workflow_run_timeout=call.run_timeout,
-                workflow_task_timeout=call.task_timeout,
+                # Zero, not absent, keeps the run's own: so the SDK says it, and the event shows it.
+                workflow_run_timeout=call.run_timeout or timedelta(),
+                workflow_task_timeout=call.task_timeout or timedelta(),
                 backoff_start_interval=call.backoff_start_interval,
                 retry_policy=retry_policy,
                 header=Header(fields=dict(call.headers)) if call.headers else None,

@@ -164,7 +164,10 @@ class Timers:
             return
         del state.operations[handle.event_id]
         state.commands.add(
-            commands.CancelTimer(timer_id=handle.timer_id), handle, None, handle.issued.markers
+            commands.CancelTimer(timer_id=handle.timer_id),
+            handle,
+            handle.issued.metadata,
+            handle.issued.markers,
         )
 
 
