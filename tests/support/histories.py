@@ -175,8 +175,8 @@ class Run:
         self.next_run: Run | None = None
         self.claim: TaskClaim | None = None
         self.last: Change = change
-        #: a test has moved the clocks of timers
-        self.clocks_are_bent = False
+        #: a test has changed what no request here changes: clocks of timers, a pause
+        self.is_bent = False
         self._items = 0
         self._requests = 0
         self._save(change)
@@ -249,8 +249,8 @@ class Run:
             workflow_id=recorded.workflow_id,
             run_id=recorded.run_id,
         )
-        if self.clocks_are_bent:
-            again.timers = recorded.timers
+        if self.is_bent:
+            again.timers, again.status = recorded.timers, recorded.status
         assert again == recorded
         assert [event.event_id for event in self.events] == list(range(1, len(self.events) + 1))
         closes = [place for place, event in enumerate(self.events) if event.event_type in CLOSING]

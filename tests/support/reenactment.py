@@ -144,7 +144,7 @@ class _Play:
 
     def _bend_clocks(self) -> None:
         """The server's timers are up to a second late: have ours fire when its own did."""
-        self.run.clocks_are_bent = True
+        self.run.is_bent = True
         timers = self.run.state.recorded.timers
         for timer_id, timer in timers.items():
             fired = next(

@@ -13,8 +13,9 @@ def finish(step: Step, before: datetime | None = None) -> None:
     change = step.change
     recorded = step.recorded
     changed = step.has_changed
-    if step.announce:
-        workflow_task.announcement(step)
+    task = step.volatile.task
+    if step.announce and task is not None:
+        workflow_task.announce(step, task)
     soonest: list[datetime] = []
     for scheduled_event_id, row in change.activity_rows.items():
         if row is None:

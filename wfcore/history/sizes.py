@@ -1,4 +1,5 @@
-"""How big user data is, counted as Temporal counts it: bytes of its protobuf form.
+"""How big user data is, counted as Temporal counts it: bytes of its protobuf form, payloads
+exactly, failures but for a few bytes.
 
 Also the shortening of failures that are too big to keep.
 """
@@ -12,6 +13,17 @@ from wfcore.protocol.payloads import Memo, Payload, Payloads
 
 #: Message of the failure that stands for one that was too big.
 FAILURE_TOO_BIG = "Failure exceeds size limit."
+#: Infos that hold ids and names only, and what one of them is taken for.
+_SMALL_INFOS = (
+    "terminated_failure_info",
+    "server_failure_info",
+    "reset_workflow_failure_info",
+    "activity_failure_info",
+    "child_workflow_execution_failure_info",
+    "nexus_operation_execution_failure_info",
+    "nexus_handler_failure_info",
+)
+_OTHER_INFO = 64
 #: Below this a cause would say nothing.
 _LEAST_ROOM = 64
 
@@ -72,13 +84,14 @@ def failure_bytes(failure: Failure | None) -> int:
 
 def _info_bytes(failure: Failure) -> int:
     if (application := failure.application_failure_info) is not None:
-        return _field(len(application.type.encode()) + payloads_bytes(application.details) + 4)
+        kind, details = len(application.type.encode()), payloads_bytes(application.details)
+        flag = 2 if application.non_retryable else 0
+        return _field((_field(kind) if kind else 0) + flag + (_field(details) if details else 0))
     if (timeout := failure.timeout_failure_info) is not None:
         return _field(payloads_bytes(timeout.last_heartbeat_details) + 2)
     if (canceled := failure.canceled_failure_info) is not None:
         return _field(payloads_bytes(canceled.details))
-    # the others hold ids and names only
-    return 2
+    return _OTHER_INFO if any(getattr(failure, name) is not None for name in _SMALL_INFOS) else 0
 
 
 def shorten_failure(failure: Failure | None, limit: int, *, non_retryable: bool) -> Failure | None:

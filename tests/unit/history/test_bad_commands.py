@@ -90,6 +90,7 @@ PROBES: dict[str, tuple[Command, ...]] = {
     "activity: fairness key of 65 bytes": (
         schedule_activity(priority=Priority(fairness_key="x" * 65)),
     ),
+    "activity: negative weight": (schedule_activity(priority=Priority(fairness_weight=-1)),),
     "activity: no attributes": (_bare(CommandType.SCHEDULE_ACTIVITY_TASK),),
     "activity: two with one id": (schedule_activity("a"), schedule_activity("a")),
     "activity: good one, then a bad one": (schedule_activity("a"), schedule_activity("")),
@@ -182,6 +183,19 @@ def _probes() -> dict[str, dict[str, Any]]:
 
 
 SEEN = _probes()
+
+
+SEEN["activity: negative weight"] = {
+    "code": "INVALID_ARGUMENT",
+    "message": "BadScheduleActivityAttributes: invalid priorities: fairness weight can't be "
+    "negative",
+    "effect": {
+        "events_after_the_start": ["WORKFLOW_TASK_FAILED"],
+        "cause": "BAD_SCHEDULE_ACTIVITY_ATTRIBUTES",
+        "failure_message": "BadScheduleActivityAttributes: invalid priorities: fairness weight "
+        "can't be negative",
+    },
+}
 
 
 def _fresh_run() -> Run:

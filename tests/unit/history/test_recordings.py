@@ -11,7 +11,11 @@ import pytest
 
 from tests.support.reenactment import obstacle, reenact
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
+from wfcore.history.rebuild import rebuild
 from wfcore.protocol import json_form
+from wfcore.protocol.enums import EventType
+from wfcore.protocol.enums import WorkflowExecutionStatus as Status
+from wfcore.protocol.events import CLOSING
 
 RECORDED = Path(__file__).parents[2] / "conformance" / "recorded"
 #: Of the second server on which the group `limits` was recorded.
@@ -79,6 +83,21 @@ def test_a_recorded_history_comes_out_again(case: dict[str, Any]) -> None:
     run = reenact([_read(file) for file in case["chain"]], limits)
     written = json_form.history_to_json(run.events + run.tail())
     assert compare.compare(_read(case["file"]), written, case) == []
+
+
+def test_every_recorded_history_can_be_rebuilt() -> None:
+    for case in compare.manifest():
+        events = json_form.history_from_json(_read(case["file"]))
+        recorded = rebuild(events, namespace="default", workflow_id="w", run_id="r")
+        assert recorded.next_event_id == len(events) + 1, case["file"]
+        is_open = recorded.status in (Status.RUNNING, Status.PAUSED)
+        assert is_open is (events[-1].event_type not in CLOSING), case["file"]
+        closes = {
+            EventType.WORKFLOW_EXECUTION_PAUSED: Status.PAUSED,
+            EventType.WORKFLOW_EXECUTION_UNPAUSED: Status.RUNNING,
+        }
+        expected = closes.get(events[-1].event_type)
+        assert expected is None or recorded.status is expected, case["file"]
 
 
 def test_most_recordings_are_made_again() -> None:

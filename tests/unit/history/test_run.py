@@ -20,6 +20,7 @@ from tests.support.histories import (
     start_request,
     start_timer,
     text,
+    token_of,
     upsert_memo,
 )
 from wfcore.exceptions import (
@@ -28,16 +29,21 @@ from wfcore.exceptions import (
     ResourceExhaustedCause,
     ResourceExhaustedError,
 )
+from wfcore.history.change import Change
 from wfcore.history.effects import DispatchWorkflowTask
 from wfcore.history.limits import Limits
 from wfcore.history.requests import (
+    Arrive,
     AttachStartRequest,
     ClaimTask,
+    CompleteTask,
     RequestCancelRun,
     SignalRun,
     StartRun,
 )
-from wfcore.history.transition import start, waiting_item
+from wfcore.history.state import InboxItem
+from wfcore.history.transition import Needs, apply, needs, start, waiting_item
+from wfcore.protocol import events as ev
 from wfcore.protocol.common import Priority, RetryPolicy, TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import ContinueAsNewInitiator, RetryState, TimeoutType
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
@@ -180,6 +186,12 @@ def test_a_delayed_run_exists_at_once_and_works_later() -> None:
     assert run.kinds() == ["STARTED"]
     run.tick(1)
     assert run.kinds() == ["STARTED", "TASK_SCHEDULED"]
+
+
+def test_another_wait_than_the_delay_may_be_given() -> None:
+    run = a_run(start_options={"first_workflow_task_backoff": seconds(3)})
+    assert run.event(1).first_workflow_task_backoff == seconds(3)
+    assert run.kinds() == ["STARTED"]
 
 
 def test_a_plain_signal_does_not_end_the_delay() -> None:
@@ -752,6 +764,23 @@ def test_a_late_signal_is_not_lost_by_continuing() -> None:
         run.answer(continue_as_new())
     assert run.kinds(4) == ["TASK_FAILED", "SIGNALED", "TASK_SCHEDULED"]
     assert run.next_run is None
+
+
+def test_a_retry_needs_the_event_that_it_repeats() -> None:
+    run = a_run(retry_policy=RetryPolicy())
+    claim = run.take_task()
+    change = Change(state=run.state, now=run.now)
+    with pytest.raises(LookupError, match=r"transition\.needs"):
+        apply(change, CompleteTask(token=token_of(claim), commands=(fail_run(),), next_run_id="n"))
+
+
+def test_a_fact_without_an_activity_is_appended() -> None:
+    run = a_run()
+    run.work()
+    item = InboxItem(event_time=run.now, attributes=ev.MarkerRecorded(marker_name="m"))
+    assert needs(run.state, Arrive(item=item)) == Needs()
+    run.apply(Arrive(item=item))
+    assert run.kinds()[-2:] == ["MARKER_RECORDED", "TASK_SCHEDULED"]
 
 
 def test_a_run_that_follows_needs_an_id() -> None:

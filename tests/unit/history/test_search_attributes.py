@@ -127,6 +127,14 @@ def test_a_run_that_continues_must_not_take_bad_ones_along() -> None:
     assert run.state.volatile.task.attempt == 2
 
 
+def test_nor_too_big_ones() -> None:
+    run = a_run(Limits(search_attribute_bytes=10))
+    run.take_task()
+    with pytest.raises(InvalidArgumentError, match="value size 11 exceeds"):
+        run.answer(continue_as_new(search_attributes=of(A=value(b"1" * 11))))
+    assert run.kinds()[-1] == "TERMINATED"
+
+
 def test_the_type_is_written_to_a_payload_that_does_not_name_it() -> None:
     limits = Limits(search_attributes={"A": Type.KEYWORD_LIST})
     assert typed(of(A=value(b'"x"'), B=value(b"1")), limits) == of(

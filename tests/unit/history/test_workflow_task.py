@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 
 from tests.support.histories import (
+    Run,
     a_failure,
     a_run,
     blob,
@@ -14,13 +15,14 @@ from tests.support.histories import (
     start_timer,
     token_of,
 )
-from wfcore.exceptions import InvalidArgumentError, NotFoundError
+from wfcore.exceptions import FailedPreconditionError, InvalidArgumentError, NotFoundError
 from wfcore.history.effects import DispatchWorkflowTask, NotifyHistory
 from wfcore.history.limits import Limits
 from wfcore.history.machines.workflow_task import start_to_close
 from wfcore.history.requests import ClaimTask, CompleteTask, FailTask, TaskLost
 from wfcore.protocol.enums import SuggestContinueAsNewReason as Reason
 from wfcore.protocol.enums import TimeoutType
+from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
 from wfcore.protocol.failures import Failure
 
@@ -418,6 +420,16 @@ def test_a_full_inbox_fails_the_task_and_the_next_is_a_second_attempt() -> None:
     assert run.take_task().attempt == 2
 
 
+def test_what_waits_is_written_before_an_answer_that_is_too_big_ends_the_run() -> None:
+    run = a_run()
+    run.take_task()
+    run.signal()
+    with pytest.raises(InvalidArgumentError, match="exceeds size limit"):
+        run.answer(schedule_activity(input=blob(3_000_000)))
+    assert run.kinds(4) == ["TASK_FAILED", "SIGNALED", "TERMINATED"]
+    assert run.inbox == []
+
+
 def test_an_inbox_of_many_bytes_is_full_too() -> None:
     run = a_run(Limits(buffered_bytes=3000))
     run.take_task()
@@ -496,6 +508,28 @@ def test_a_chain_of_empty_answers_ends_after_half_an_hour() -> None:
     assert run.kinds()[-1] == "TASK_TIMED_OUT"
     assert run.state.volatile.task is not None
     assert run.state.volatile.task.attempt == 2
+
+
+def paused_run() -> Run:
+    """A run that was paused while a task was started."""
+    run = a_run()
+    run.work(start_timer("t", 60), force_create_new_workflow_task=True)
+    run.take_task()
+    run.state.recorded.status = Status.PAUSED
+    run.is_bent = True
+    return run
+
+
+def test_a_paused_run_takes_an_answer_but_makes_no_task() -> None:
+    run = paused_run()
+    with pytest.raises(FailedPreconditionError, match="Workflow is paused"):
+        run.answer(force_create_new_workflow_task=True)
+    run.signal()
+    run.answer()
+    assert run.kinds()[-2:] == ["TASK_COMPLETED", "SIGNALED"]
+    run.tick(60)
+    assert run.kinds()[-1] == "TIMER_FIRED"
+    assert run.apply(ClaimTask(request_id="poll")).claim is None
 
 
 def test_a_command_ends_the_chain_of_empty_answers() -> None:

@@ -202,11 +202,8 @@ def force_close(step: Step) -> None:
     buffer.flush(step, task.started_at if task else None)
 
 
-def announcement(step: Step) -> None:
+def announce(step: Step, task: TaskClaim) -> None:
     """Tell workers of an unclaimed task, and remember by when one must have taken it."""
-    task = step.volatile.task
-    if task is None or task.started_at is not None:
-        return
     recorded = step.recorded
     step.effect(
         DispatchWorkflowTask(
