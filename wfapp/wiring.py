@@ -177,12 +177,12 @@ def make_lease_keeper(
 
 def lose_expired(boot_id: str) -> None:
     """Give up the claims of a process that was not heard of for a lease."""
-    _lose(boot_id, f"worker lost: the lease of process {boot_id} expired")
+    _lose(boot_id, f"the lease of process {boot_id} expired")
 
 
 def lose_ended(boot_id: str) -> None:
     """Give up the claims of a process that is known to have ended, or is about to."""
-    _lose(boot_id, f"worker lost: process {boot_id} ended")
+    _lose(boot_id, f"process {boot_id} ended")
 
 
 def _lose(boot_id: str, why: str) -> None:
