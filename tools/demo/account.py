@@ -1,5 +1,6 @@
 """The live account: one line for each thing that happens, in the words of its domain."""
 
+import base64
 import sys
 import threading
 import time
@@ -68,8 +69,7 @@ class Follower:
             (value for key, value in event.items() if key.endswith("EventAttributes")), {}
         )
         if kind == "ACTIVITY_TASK_SCHEDULED":
-            name = attributes["activityType"]["name"].rpartition(".")[2]
-            self._activities[event["eventId"]] = name
+            self._activities[event["eventId"]] = _named(attributes)
         elif kind.startswith("ACTIVITY_TASK_"):
             name = self._activities[attributes["scheduledEventId"]]
             yield from self._activity_words(kind, name, attributes)
@@ -92,3 +92,11 @@ class Follower:
         else:
             self.done.append(name)
             yield f"{name} {kind.removeprefix('ACTIVITY_TASK_').lower()}"
+
+
+def _named(scheduled: Mapping[str, Any]) -> str:
+    """An activity's name, with its argument if that is a number."""
+    name: str = scheduled["activityType"]["name"].rpartition(".")[2]
+    payloads = scheduled.get("input", {}).get("payloads", [])
+    argument = base64.b64decode(payloads[0].get("data", "")).decode() if payloads else ""
+    return f"{name}({argument})" if argument.isdigit() else name
