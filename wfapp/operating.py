@@ -23,6 +23,8 @@ from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.rpc.workflows import (
     RequestCancelWorkflowExecutionRequest,
     SignalWorkflowExecutionRequest,
+    StartWorkflowExecutionRequest,
+    StartWorkflowExecutionResponse,
     TerminateWorkflowExecutionRequest,
 )
 from wfcore.service.ids import RandomIds
@@ -68,6 +70,17 @@ class Operator:
     reason: str = ""
 
 
+def start(
+    service: WorkflowService, request: StartWorkflowExecutionRequest, operator: Operator
+) -> StartWorkflowExecutionResponse:
+    """Start a run for a person."""
+    target = WorkflowExecution(workflow_id=request.workflow_id)
+    with _recorded(service, "start", request.namespace, target, operator) as entry:
+        answer = service.start_workflow_execution(request)
+        entry.run_id = answer.run_id
+    return answer
+
+
 def signal(
     service: WorkflowService, request: SignalWorkflowExecutionRequest, operator: Operator
 ) -> None:
@@ -99,6 +112,13 @@ def terminate(
         service.terminate_workflow_execution(request)
 
 
+@dataclass(slots=True)
+class _Entry:
+    """What is known only once it is done."""
+
+    run_id: str | None
+
+
 @contextmanager
 def _recorded(
     service: WorkflowService,
@@ -107,17 +127,18 @@ def _recorded(
     execution: WorkflowExecution | None,
     operator: Operator,
     facts: Mapping[str, Any] | None = None,
-) -> Iterator[None]:
+) -> Iterator[_Entry]:
     """A transaction that commits what is done in it together with its entry in the audit log."""
     alias = config().database
     store = service.host.store
     target = execution or WorkflowExecution()
     with transaction.atomic(using=alias):
         head = store.head(namespace, target.workflow_id, target.run_id)
-        yield
+        entry = _Entry(run_id=head.key.run_id if head is not None else None)
+        yield entry
         AuditEntry.objects.using(alias).create(
             at=to_micros(store.now()),
-            run_id=head.key.run_id if head is not None else None,
+            run_id=entry.run_id,
             actor=operator.actor[:_ACTOR_LENGTH],
             action=action,
             namespace=namespace,

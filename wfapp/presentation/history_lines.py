@@ -248,10 +248,12 @@ def _values(path: str, value: Any) -> Iterator[tuple[str, str]]:
         for index, payload in enumerate(value.payloads):
             yield f"{path}[{index}]", text_of(payload)
     elif isinstance(value, Message):
-        for name in value.__struct_fields__:
+        for name, shown in zip(
+            value.__struct_fields__, value.__struct_encode_fields__, strict=True
+        ):
             item = getattr(value, name)
             if item not in (None, "", 0, (), {}):
-                yield from _values(f"{path}.{name}" if path else name, item)
+                yield from _values(f"{path}.{shown}" if path else shown, item)
     elif isinstance(value, dict):
         for key, item in value.items():
             yield from _values(f"{path}.{key}", item)

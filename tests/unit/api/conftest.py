@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -98,8 +99,8 @@ def audit(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str, str]]:
     @contextmanager
     def recorded(
         _service: Any, action: str, _namespace: str, target: Any, operator: Any, _facts: Any = None
-    ) -> Iterator[None]:
-        yield
+    ) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace()
         entries.append((action, target.workflow_id, operator.actor, operator.reason))
 
     monkeypatch.setattr(operating, "_recorded", recorded)
