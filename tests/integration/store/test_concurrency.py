@@ -107,18 +107,35 @@ def test_signals_that_race_with_commits_are_all_recorded(world: World) -> None:
 def test_a_signal_stored_while_the_answer_commits_is_taken_in_at_once(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The commit has not seen its row, and the sender has looked before the commit."""
+    """The commit has not seen its row; the sender waits for the commit before it looks again."""
     key = world.start()
     task = world.claim()
     real = transition.apply
+    stored = threading.Event()
+    put = world.store.put_inbox
+
+    def noted(*given: Any, **named: Any) -> int | None:
+        try:
+            return put(*given, **named)
+        finally:
+            stored.set()
+
+    def send() -> None:
+        world.signal(key)
+        connections.close_all()
+
+    sender = threading.Thread(target=send)
 
     def apply(change: Change, request: Any, limits: Any) -> Any:
         if isinstance(request, CompleteTask):
-            assert together(lambda: world.signal(key)) == [None]
+            sender.start()
+            assert stored.wait(10)
         return real(change, request, limits)
 
+    monkeypatch.setattr(world.store, "put_inbox", noted)
     monkeypatch.setattr(transition, "apply", apply)
     world.complete(task)
+    sender.join(10)
     assert world.history(key)[-2:] == ["SIGNALED", "WORKFLOW_TASK_SCHEDULED"]
 
 
