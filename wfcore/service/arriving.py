@@ -1,15 +1,18 @@
 """How a fact reaches an open run: appended under the run's lock, or stored in its inbox while a
 workflow task is started.
 
-A stored fact is never left behind: who stores it looks again after the commit and delivers it when
-the workflow task is over by then, or withdraws it when the run is closed; whoever holds the lock
-takes in what waits; the ticker delivers what remains.
+A fact that was accepted is never lost: a commit that ends a task reads the inbox under the lock,
+and who stored a fact without the lock looks again under it, when every commit that has not seen the
+row is over. It then delivers the fact if the task is over, or withdraws it if the run is closed.
+What a sender that died left behind is delivered by the next who holds the lock, or by the ticker.
 """
 
 import logging
+from dataclasses import dataclass
+from datetime import datetime
 from enum import Enum, auto
 
-from wfcore.exceptions import AbortedError, NotFoundError
+from wfcore.exceptions import AbortedError, NotFoundError, RPCError
 from wfcore.history import sizes, transition
 from wfcore.history.requests import (
     Arrive,
@@ -21,7 +24,7 @@ from wfcore.history.requests import (
 from wfcore.history.state import MutableState, PendingActivity
 from wfcore.service import validation
 from wfcore.service.host import Arrivals, Host
-from wfcore.service.ports import RunKey, Transaction
+from wfcore.service.ports import RunKey, StaleActivityError, Transaction
 from wfcore.service.transacting import TRIES, load_change, repeatedly, save
 
 logger = logging.getLogger(__name__)
@@ -41,6 +44,43 @@ class Outcome(Enum):
     STALE = auto()
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Sent:
+    """A fact on its way to a run."""
+
+    address: RunKey
+    fact: Fact
+    request_id: str
+    first_execution_run_id: str
+
+    def key(self, state: MutableState) -> RunKey:
+        """The run that the address means now."""
+        return RunKey(
+            namespace=self.address.namespace,
+            workflow_id=self.address.workflow_id,
+            run_id=state.recorded.run_id,
+        )
+
+    def refusal(self, state: MutableState) -> Outcome | None:
+        """Why the fact is not for this run, if it isn't."""
+        recorded = state.recorded
+        if self.first_execution_run_id not in ("", recorded.first_execution_run_id):
+            raise NotFoundError("workflow execution not found")
+        if not state.is_open:
+            return Outcome.CLOSED
+        if isinstance(self.fact, RequestCancelRun) and recorded.cancel_requested:
+            return Outcome.REPEATED
+        return None
+
+    @property
+    def closes(self) -> PendingActivity | None:
+        """The activity that ends by this."""
+        return self.fact.closes if isinstance(self.fact, Arrive) else None
+
+    def not_found(self) -> NotFoundError:
+        return validation.not_found(self.address.workflow_id, self.address.run_id)
+
+
 def arrive(
     host: Host,
     address: RunKey,
@@ -57,31 +97,34 @@ def arrive(
         NotFoundError: there is no such run, or it isn't of the chain that is named.
         InvalidArgumentError, ResourceExhaustedError: the run doesn't take it.
     """
+    sent = _Sent(
+        address=address,
+        fact=fact,
+        request_id=request_id,
+        first_execution_run_id=first_execution_run_id,
+    )
     inside = host.store.inside_callers_transaction()
-    seen = ""
+    closed = ""
     for _ in range(TRIES):
-        state = host.store.read_state(address.namespace, address.workflow_id, address.run_id)
-        if state is None:
-            raise validation.not_found(address.workflow_id, address.run_id)
-        recorded = state.recorded
-        if first_execution_run_id not in ("", recorded.first_execution_run_id):
-            raise NotFoundError("workflow execution not found")
-        if not state.is_open or recorded.run_id == seen:
-            return Outcome.CLOSED
-        if isinstance(fact, RequestCancelRun) and recorded.cancel_requested:
-            return Outcome.REPEATED
-        key = RunKey(
-            namespace=address.namespace, workflow_id=address.workflow_id, run_id=recorded.run_id
-        )
-        if inside:
-            return _leave(host, key, state, fact, request_id)
-        if host.arrivals is Arrivals.OPTIMISTIC and state.task_started:
-            outcome = _store_and_look_again(host, key, state, fact, request_id)
+        if not inside and host.arrivals is Arrivals.LOCKED:
+            run_id, outcome = _append(host, sent, address.run_id)
         else:
-            outcome = _append(host, key, fact, request_id)
-        if outcome is not Outcome.CLOSED or address.run_id:
+            state = host.store.read_state(address.namespace, address.workflow_id, address.run_id)
+            if state is None:
+                raise sent.not_found()
+            refusal = sent.refusal(state)
+            if refusal is not None:
+                return refusal
+            if inside:
+                return _leave(host, sent, state)
+            run_id = state.recorded.run_id
+            if state.task_started:
+                outcome = _store_and_look(host, sent, state)
+            else:
+                run_id, outcome = _append(host, sent, run_id)
+        if outcome is not Outcome.CLOSED or address.run_id or run_id == closed:
             return outcome
-        seen = recorded.run_id
+        closed = run_id  # it was the current one; look once whether another has followed it
     raise AbortedError("runs of this workflow id change too fast; repeat the call")
 
 
@@ -97,68 +140,56 @@ def deliver(host: Host, key: RunKey) -> None:
     repeatedly(once)
 
 
-def look_again(host: Host, key: RunKey) -> None:
-    """After a commit that ended a workflow task: take in what was stored while it was under way.
+def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
+    """Under the lock, where no workflow task can start or end; gives the run that was meant."""
+    address, errors = sent.address, list[RPCError | None]()
 
-    That commit has not seen such a row, and who stored it may have looked before the commit: so
-    each of the two looks after its own.
-    """
+    def once() -> tuple[str, Outcome]:
+        with host.store.transaction(address.namespace, address.workflow_id) as tx:
+            current = None if run_id else tx.current()
+            meant = current.run_id if current is not None else run_id
+            state = tx.load(meant) if meant else None
+            if state is None:
+                raise sent.not_found()
+            refusal = sent.refusal(state)
+            if refusal is not None:
+                return meant, refusal
+            if sent.request_id and tx.seen_request(meant, sent.request_id):
+                return meant, Outcome.REPEATED
+            if state.task_started:
+                return meant, _store_under_lock(host, tx, sent, state)
+            change = load_change(tx, state, sent.fact)
+            errors.append(transition.apply(change, sent.fact, host.limits).error)
+            save(host, tx, change)
+            return meant, Outcome.RECORDED
+
     try:
-        if host.store.inbox_size(key, 1)[0]:
-            deliver(host, key)
-    except Exception:  # the answer is committed, and the row stays for the ticker
-        logger.exception(
-            "delivery after commit failed", extra={"action": "deliver", "run_id": key.run_id}
-        )
-
-
-def _append(host: Host, key: RunKey, fact: Fact, request_id: str) -> Outcome:
-    """Under the lock: nothing can end or start a workflow task meanwhile."""
-
-    def once() -> Outcome:
-        with host.store.transaction(key.namespace, key.workflow_id) as tx:
-            state = tx.load(key.run_id)
-            if state is None or not state.is_open:
-                return Outcome.CLOSED
-            if request_id and tx.seen_request(key.run_id, request_id):
-                return Outcome.REPEATED
-            change = load_change(tx, state, fact)
-            closes = _closes(fact)
-            if closes is not None:
-                row = change.activities.get(closes.scheduled_event_id)
-                if row is None or row.stamp != closes.stamp:
-                    return Outcome.STALE
-            answer = transition.apply(change, fact, host.limits)
-            if answer.waiting is None:
-                save(host, tx, change)
-                errors.append(answer.error)
-                return Outcome.RECORDED
-            count, size = host.store.inbox_size(key, host.limits.buffered_events + 1)
-            if host.store.put_inbox(key, answer.waiting, replaces=closes) is None:
-                return Outcome.STALE
-            if _overflows(host, fact, count, size):
-                _take_in(host, tx, state)
-            return Outcome.RECORDED
-
-    errors: list[Exception | None] = []
-    outcome = repeatedly(once)
+        found = once() if sent.closes is not None else repeatedly(once)
+    except StaleActivityError:
+        return run_id, Outcome.STALE
     if errors and errors[-1] is not None:
         raise errors[-1]
-    return outcome
+    return found
 
 
-def _store_and_look_again(
-    host: Host, key: RunKey, state: MutableState, fact: Fact, request_id: str
-) -> Outcome:
-    """Without a lock: a commit that ended the workflow task before ours has not seen the row."""
-    count, size = host.store.inbox_size(key, host.limits.buffered_events + 1)
-    item_id = _put(host, key, state, fact, request_id, count)
+def _store_under_lock(host: Host, tx: Transaction, sent: _Sent, state: MutableState) -> Outcome:
+    """The task's commit comes after ours, and reads the row."""
+    count, size = _waiting(host, sent.key(state))
+    if _put(host, sent, state, tx.now, "", count) is None:
+        return _not_stored(sent)
+    if _overflows(host, sent.fact, count, size):
+        _take_in(host, tx, state)
+    return Outcome.RECORDED
+
+
+def _store_and_look(host: Host, sent: _Sent, state: MutableState) -> Outcome:
+    """Without the lock, which is then taken for a look only."""
+    key = sent.key(state)
+    count, size = _waiting(host, key)
+    item_id = _put(host, sent, state, host.store.now(), sent.request_id, count)
     if item_id is None:
-        return _not_stored(fact)
-    now = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
-    overflows = _overflows(host, fact, count, size)
-    if now is not None and now.is_open and now.task_started and not overflows:
-        return Outcome.RECORDED
+        return _not_stored(sent)
+    overflows = _overflows(host, sent.fact, count, size)
 
     def once() -> Outcome:
         with host.store.transaction(key.namespace, key.workflow_id) as tx:
@@ -166,17 +197,19 @@ def _store_and_look_again(
             if held is None or not held.is_open:
                 withdrawn = host.store.withdraw_inbox(key, item_id)
                 return Outcome.CLOSED if withdrawn else Outcome.RECORDED
-            _take_in(host, tx, held)
+            if overflows or not held.task_started:
+                _take_in(host, tx, held)
             return Outcome.RECORDED
 
     return repeatedly(once)
 
 
-def _leave(host: Host, key: RunKey, state: MutableState, fact: Fact, request_id: str) -> Outcome:
+def _leave(host: Host, sent: _Sent, state: MutableState) -> Outcome:
     """In the caller's transaction: it becomes true with the caller's data."""
-    count, _ = host.store.inbox_size(key, host.limits.buffered_events + 1)
-    if _put(host, key, state, fact, request_id, count) is None:
-        return _not_stored(fact)
+    key = sent.key(state)
+    count, _ = _waiting(host, key)
+    if _put(host, sent, state, host.store.now(), sent.request_id, count) is None:
+        return _not_stored(sent)
     host.store.on_commit(lambda: _deliver_after_commit(host, key))
     return Outcome.RECORDED
 
@@ -190,13 +223,25 @@ def _deliver_after_commit(host: Host, key: RunKey) -> None:
         )
 
 
+def _waiting(host: Host, key: RunKey) -> tuple[int, int]:
+    """How many arrivals wait and their bytes, as far as the limit cares."""
+    return host.store.inbox_size(key, host.limits.buffered_events + 1)
+
+
 def _put(
-    host: Host, key: RunKey, state: MutableState, fact: Fact, request_id: str, waiting: int
+    host: Host, sent: _Sent, state: MutableState, now: datetime, request_id: str, waiting: int
 ) -> int | None:
+    """Store a fact; None when it is stale or known already."""
+    key, fact = sent.key(state), sent.fact
     if isinstance(fact, Arrive):
         return host.store.put_inbox(key, fact.item, replaces=fact.closes)
-    item = transition.waiting_item(state, host.store.now(), fact, host.limits, waiting)
+    item = transition.waiting_item(state, now, fact, host.limits, waiting)
     return host.store.put_inbox(key, item, request_id=request_id) if item is not None else None
+
+
+def _not_stored(sent: _Sent) -> Outcome:
+    """Why: an activity's end is stale, anything else is known already."""
+    return Outcome.STALE if sent.closes is not None else Outcome.REPEATED
 
 
 def _take_in(host: Host, tx: Transaction, state: MutableState) -> None:
@@ -206,15 +251,6 @@ def _take_in(host: Host, tx: Transaction, state: MutableState) -> None:
     if change.inbox:
         transition.apply(change, request, host.limits)
         save(host, tx, change)
-
-
-def _closes(fact: Fact) -> PendingActivity | None:
-    return fact.closes if isinstance(fact, Arrive) else None
-
-
-def _not_stored(fact: Fact) -> Outcome:
-    """Why nothing was stored: an activity's end is stale, anything else is known already."""
-    return Outcome.STALE if isinstance(fact, Arrive) else Outcome.REPEATED
 
 
 def _overflows(host: Host, fact: Fact, count: int, size: int) -> bool:

@@ -209,7 +209,9 @@ class Store(Protocol):
         """Open one; `wait` bounds the time spent on locks (None: the host's own bound)."""
 
     def now(self) -> datetime:
-        """The store's clock."""
+        """The store's clock, or what the host knows of it without asking: its own clock with the
+        difference measured now and then. Hot paths ask often; a transaction has its own `now`.
+        """
 
     def inside_callers_transaction(self) -> bool:
         """Whether the calling code holds a transaction of its own open, which ours would join."""

@@ -10,7 +10,7 @@ from wfcore.exceptions import AbortedError, NotFoundError
 from wfcore.history import transition
 from wfcore.history.change import Change
 from wfcore.history.effects import Effect
-from wfcore.history.requests import Answer, Request
+from wfcore.history.requests import Answer, Arrive, Request
 from wfcore.history.state import MutableState
 from wfcore.protocol.events import WorkflowExecutionStarted
 from wfcore.service.host import Host
@@ -26,8 +26,11 @@ def load_change(tx: Transaction, state: MutableState, request: Request) -> Chang
     """What the transition of a loaded run looks at."""
     run_id = state.recorded.run_id
     change = Change(state=state, now=tx.now, inbox=tx.inbox(run_id))
-    needs = transition.needs(state, request)
-    if needs.activities:
+    needs = transition.needs(state, request, tx.now)
+    if isinstance(request, Arrive) and request.closes is not None:
+        # not read again: the save itself refuses a row that changed meanwhile
+        change.activities = {request.closes.scheduled_event_id: request.closes}
+    elif needs.activities:
         rows = tx.activities(run_id, scheduled_event_ids=needs.activities)
         change.activities = {row.scheduled_event_id: row for row in rows}
     if needs.start_event:

@@ -4,6 +4,7 @@ The claim decides who runs a task: a message or a poll only hints at it, so a cl
 late gets an empty answer, and an answer whose claim is over is refused.
 """
 
+from dataclasses import replace
 from datetime import timedelta
 
 from wfcore.exceptions import NotFoundError, RPCError
@@ -24,7 +25,6 @@ from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import activity_tasks, querying, tokens, validation
-from wfcore.service.arriving import look_again
 from wfcore.service.host import Host
 from wfcore.service.polling import POLL_TRIES, check_poll
 from wfcore.service.ports import RunKey, SnapshotTooNewError
@@ -105,7 +105,6 @@ def complete(
     token = tokens.decode(request.task_token, WorkflowToken)
     _check_namespace(host, token, request.namespace)
     key = _key(token)
-    closes = bool(request.commands) and request.commands[-1].command_type in CLOSING
     next_claim = None
     if request.return_new_workflow_task:
         next_claim = ClaimTask(
@@ -115,7 +114,6 @@ def complete(
         token=_claim_of(token),
         commands=request.commands,
         identity=request.identity,
-        next_run_id=host.ids.run_id(host.store.now()) if closes else "",
         force_create_new_workflow_task=request.force_create_new_workflow_task,
         next_claim=next_claim,
         sdk_metadata=request.sdk_metadata,
@@ -169,14 +167,15 @@ def _answer(
                 raise NotFoundError(_TASK_NOT_FOUND)
             if not state.is_open:
                 raise NotFoundError(closed_text)
-            change = load_change(tx, state, order)
-            answer = transition.apply(change, order, host.limits)
+            asked = order
+            if isinstance(order, CompleteTask) and _may_be_followed(order):
+                asked = replace(order, next_run_id=host.ids.run_id(tx.now))
+            change = load_change(tx, state, asked)
+            answer = transition.apply(change, asked, host.limits)
             save(host, tx, change)
             return change.state, answer
 
     state, answer = repeatedly(once)
-    if answer.claim is None:
-        look_again(host, key)
     error: RPCError | None = answer.error
     if error is not None:
         raise error
@@ -235,6 +234,11 @@ def _claim_of(token: WorkflowToken) -> TaskToken:
         attempt=token.attempt,
         started_at=token.started_at,
     )
+
+
+def _may_be_followed(order: CompleteTask) -> bool:
+    """Whether the answer closes the run, so that another may begin."""
+    return bool(order.commands) and order.commands[-1].command_type in CLOSING
 
 
 def _wants_activities(request: RespondWorkflowTaskCompletedRequest) -> bool:

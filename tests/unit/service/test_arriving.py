@@ -18,7 +18,9 @@ from tests.support.requests_json import (
     timer,
     values,
 )
+from wfcore.history import transition
 from wfcore.history.rebuild import rebuild
+from wfcore.history.requests import CompleteTask
 from wfcore.service.host import Arrivals
 from wfcore.service.ids import RandomIds
 from wfcore.service.ports import RunKey, StaleActivityError
@@ -448,3 +450,50 @@ def test_facts_for_a_run_whose_activities_change_too_fast_are_refused(
 
     monkeypatch.setattr(MemoryTransaction, "save", stale)
     assert probe.signal(workflow_id)["code"] == "ABORTED"
+
+
+@both
+@pytest.mark.parametrize("closes", [True, False])
+def test_a_fact_that_meets_an_answer_under_way_is_recorded_or_refused(
+    arrivals: Arrivals, closes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer has read the inbox and not committed; the sender must not trust what it sees."""
+    probe = Probe(arrivals=arrivals)
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    stored, answers = threading.Event(), []
+    apply, put = transition.apply, probe.store.put_inbox
+
+    def send() -> None:
+        answers.append(probe.signal(workflow_id))
+        stored.set()
+
+    def noted(*given: Any, **named: Any) -> int | None:
+        item_id = put(*given, **named)
+        stored.set()
+        return item_id
+
+    sender = threading.Thread(target=send)
+
+    def under_way(change: Any, request: Any, *rest: Any) -> Any:
+        if isinstance(request, CompleteTask):
+            sender.start()
+            if arrivals is Arrivals.OPTIMISTIC:
+                assert stored.wait(10)
+        return apply(change, request, *rest)
+
+    monkeypatch.setattr(probe.store, "put_inbox", noted)
+    monkeypatch.setattr(transition, "apply", under_way)
+    probe.answer(task, complete() if closes else marker())
+    sender.join(10)
+    (answer,) = answers
+    assert inbox(probe, workflow_id, run_id) == []
+    if closes:
+        assert answer["message"] == "workflow execution already completed"
+        assert probe.types(workflow_id)[-1] == "WORKFLOW_EXECUTION_COMPLETED"
+    else:
+        assert not isinstance(answer, Refusal)
+        assert probe.types(workflow_id)[-2:] == [
+            "WORKFLOW_EXECUTION_SIGNALED",
+            "WORKFLOW_TASK_SCHEDULED",
+        ]
