@@ -189,11 +189,6 @@ class DjangoTransaction:
         found = self._database.fetch(sql.READ_SEARCH_ATTRIBUTES, run) if run is not None else []
         return rows.read_search_attributes(found) if found else None
 
-    def search_attributes(self, run_id: str) -> SearchAttributes | None:
-        run = self._run(run_id)
-        found = self._database.fetch(sql.READ_SEARCH_ATTRIBUTES, run) if run is not None else []
-        return rows.read_search_attributes(found) if found else None
-
     def seen_request(self, run_id: str, request_id: str) -> bool:
         run = self._run(run_id)
         if run is None:
