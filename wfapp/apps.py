@@ -14,9 +14,11 @@ class WorkflowsConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from wfapp import checks  # noqa: F401 - registers itself
+        from wfapp import checks, tasks, wiring  # noqa: F401 - the first two register themselves
         from wfapp.store.namespaces import make_default_namespace
+        from wfcore.client import register_host
 
         post_migrate.connect(
             make_default_namespace, sender=self, dispatch_uid="wfapp.default_namespace"
         )
+        register_host(lambda target: wiring.get_service())

@@ -7,7 +7,7 @@ nothing of the engine may lean on that name.
 import itertools
 import os
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,8 @@ from tools.services import Postgres, Redis, Services
 from tools.stack import WORKER_READY, Program, Stack
 
 ALIAS = "celery_world"
+#: shorter than the default, since tests wait for its end
+LEASE_SECONDS = 3.0
 
 
 @dataclass
@@ -79,6 +81,7 @@ def world(
             "DJANGO_SETTINGS_MODULE": "tests.integration.celery.settings",
             "DATABASE_URL": services.database_url,
             "REDIS_URL": services.redis_url,
+            "TEST_LEASE": str(LEASE_SECONDS),
         }
         directory: Path = tmp_path_factory.mktemp("celery")
         with Stack(directory, environment) as programs:
@@ -118,17 +121,38 @@ class Workers:
         queues: Sequence[str] = (),
         extra: Sequence[str] = (),
         wait: bool = True,
+        env: Mapping[str, str] | None = None,
     ) -> Program:
-        program = self._world.stack.worker(
-            f"w{next(_numbers)}",
-            slots=slots,
-            queues=queues,
-            extra=[f"--pool={pool}", "--without-gossip", "--without-mingle", *extra],
+        program = self._in(
+            env or {},
+            lambda: self._world.stack.worker(
+                f"w{next(_numbers)}",
+                slots=slots,
+                queues=queues,
+                extra=[f"--pool={pool}", "--without-gossip", "--without-mingle", *extra],
+            ),
         )
         self._started.append(program)
         if wait:
             program.wait_for(WORKER_READY)
         return program
+
+    def beat(self, *, env: Mapping[str, str] | None = None, extra: Sequence[str] = ()) -> Program:
+        program = self._in(
+            env or {}, lambda: self._world.stack.beat(f"beat{next(_numbers)}", extra=extra)
+        )
+        self._started.append(program)
+        return program
+
+    def _in(self, env: Mapping[str, str], start: Callable[[], Program]) -> Program:
+        environment = self._world.stack.environment
+        before = dict(environment)
+        environment.update(env)
+        try:
+            return start()
+        finally:
+            environment.clear()
+            environment.update(before)
 
     def end(self) -> None:
         for program in self._started:

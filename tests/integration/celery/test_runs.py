@@ -5,6 +5,7 @@ import time
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 
 from tests.integration.celery.conftest import World
 from tests.integration.celery.shop import workflows
@@ -119,6 +120,7 @@ def test_many_queries_at_once(name: str) -> None:
 
     def ask() -> None:
         answers.append(get_client().get_workflow_handle(name).query("total"))
+        connections.close_all()
 
     threads = [threading.Thread(target=ask) for _ in range(10)]
     for thread in threads:
