@@ -78,8 +78,8 @@ class Step:
         self.limits = limits
         self.recorded = change.state.recorded
         self.volatile = change.state.volatile
-        #: time of this step's events: never before that of an event written earlier
-        self.now = max(change.now, self.recorded.last_event_time)
+        #: time of this step's events: never before anything that is known to have happened
+        self.now = max(change.now, self.recorded.last_event_time, *_times_of(self.volatile.task))
         #: facts that the commands of this step made, written behind what waits in the inbox
         self.late: list[InboxItem] = []
         #: a workflow task must follow although nothing was flushed
@@ -250,6 +250,13 @@ class Step:
         self.activity_ids = None
         self.wants_task = False
         self.announce = False
+
+
+def _times_of(task: TaskClaim | None) -> tuple[datetime, ...]:
+    """Times of a task that may not be events yet."""
+    if task is None:
+        return ()
+    return (task.scheduled_at,) if task.started_at is None else (task.started_at,)
 
 
 def _copy(recorded: Recorded) -> Recorded:

@@ -183,7 +183,7 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
     except BadCommandError as fault:
         return _refuse(step, task, request, fault)
     if step.change.closed:
-        return Answer(activities=step.taken)
+        return Answer()
     flushed = buffer.flush(step, task.started_at)
     if forced or flushed or step.wants_task:
         chain = task.original_scheduled_at if heartbeat else None

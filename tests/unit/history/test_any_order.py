@@ -44,7 +44,7 @@ from wfcore.protocol.common import RetryPolicy
 from wfcore.protocol.enums import WorkflowTaskFailedCause
 
 LIMITS = Limits(buffered_events=6, pending_activities=5, history_events=120)
-PAUSES = st.sampled_from([0.001, 0.3, 0.3, 1, 1, 2.5, 9, 40])
+PAUSES = st.sampled_from([0.001, 0.3, 0.3, 1, 1, 2.5, 9, 40, -0.5])
 IDS = st.sampled_from("abcdefghij")
 TIMEOUTS = st.sampled_from([None, None, seconds(2), seconds(30)])
 ACTIVITIES = st.builds(

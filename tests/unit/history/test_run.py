@@ -30,7 +30,7 @@ from wfcore.exceptions import (
     ResourceExhaustedError,
 )
 from wfcore.history.change import Change
-from wfcore.history.effects import DispatchWorkflowTask
+from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
 from wfcore.history.limits import Limits
 from wfcore.history.requests import (
     Arrive,
@@ -455,6 +455,18 @@ def test_each_close_command_has_its_status(command: object, status: Status, kind
     assert (recorded.timers, recorded.open_activities) == ({}, {})
     assert run.last.closed
     assert run.last.next_deadline is None
+
+
+def test_activities_of_the_answer_that_closes_are_not_handed_out() -> None:
+    run = a_run()
+    answer = run.work(
+        schedule_activity("a"),
+        schedule_activity("b", request_eager_execution=True),
+        complete_run(),
+    )
+    assert run.kinds(5) == ["ACTIVITY_TASK_SCHEDULED", "ACTIVITY_TASK_SCHEDULED", "COMPLETED"]
+    assert run.sent(DispatchActivity) == []
+    assert answer.activities == []
 
 
 def test_without_a_policy_a_failed_run_is_not_retried() -> None:

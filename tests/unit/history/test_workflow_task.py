@@ -76,6 +76,16 @@ def test_the_time_of_started_is_never_before_the_last_event() -> None:
     assert claim.started_at == run.events[1].event_time
 
 
+def test_a_clock_that_goes_back_does_not_turn_a_retry_around() -> None:
+    run = a_run()
+    run.take_task()
+    run.fail_task()
+    run.wait(5).take_task()
+    run.wait(-3).answer(start_timer())
+    times = [event.event_time for event in run.events]
+    assert times == sorted(times)
+
+
 def test_an_answer_to_a_task_that_is_over_changes_nothing() -> None:
     run = a_run()
     claim = run.take_task()
