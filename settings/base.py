@@ -96,7 +96,7 @@ CELERY_TIMEZONE = "UTC"
 CELERY_ENABLE_UTC = True
 # A message fetched ahead waits behind a long activity while other workers are idle.
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
-# Else each task begins with a new connection to the database; the engine looks after those it keeps.
+# Else each task begins with a new database connection; the engine looks after those it keeps.
 CELERY_DB_REUSE_MAX = 10**9
 CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10.0
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
