@@ -43,7 +43,9 @@ class MemoryDispatcher:
             for effect in effects:
                 if isinstance(effect, NotifyHistory):
                     name = (effect.namespace, effect.workflow_id, effect.run_id)
-                    self._lengths[name] = effect.next_event_id
+                    # Threads may announce their commits in another order than they made them.
+                    known = self._lengths.get(name, 0)
+                    self._lengths[name] = max(known, effect.next_event_id)
                     self._lengths.move_to_end(name)
                 elif isinstance(effect, DispatchWorkflowTask | DispatchActivity):
                     queue = (effect.namespace, effect.task_queue)
