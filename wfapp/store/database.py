@@ -181,12 +181,27 @@ class Database:
         Leaving it by an error undoes what was done inside, and only that.
         """
         bound = milliseconds(wait or self.lock_wait)
-        joined = self.joined
-        with self._busy_timeout(wait), self.telling(), transaction.atomic(using=self.alias):
-            before = self._lock_timeout() if joined else ""
+        body = self._savepoint() if self.joined else self._outermost()
+        with self._busy_timeout(wait), self.telling(), transaction.atomic(using=self.alias), body:
             yield bound
-            if before:
-                self._set_lock_timeout(before)
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        before = self._lock_timeout()
+        yield
+        if before:
+            self._set_lock_timeout(before)
+
+    @contextmanager
+    def _outermost(self) -> Iterator[None]:
+        """A transaction that only looked is rolled back: PostgreSQL's commit would wait for the
+        disk, and hold the locks meanwhile, since locks are written to its log.
+        """
+        connection, writes = self.connection, _Writes()
+        with connection.execute_wrapper(writes):
+            yield
+        if not writes.seen and not connection.run_on_commit:
+            transaction.set_rollback(True, using=self.alias)
 
     def _lock_timeout(self) -> str:
         """The caller's bound, which is given back; after an error the rollback does that."""
@@ -217,6 +232,19 @@ class Database:
             transaction.on_commit(call, using=self.alias, robust=True)
         else:
             call()
+
+
+class _Writes:
+    """Whether a connection ran anything but SELECT; put around all its statements."""
+
+    def __init__(self) -> None:
+        self.seen = False
+
+    def __call__(
+        self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any
+    ) -> Any:
+        self.seen = self.seen or not sql.startswith("SELECT")
+        return execute(sql, params, many, context)
 
 
 def _callers_block(connection: BaseDatabaseWrapper) -> bool:

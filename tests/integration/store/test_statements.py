@@ -11,6 +11,7 @@ from tests.integration.store.worlds import (
     search_attributes,
     timer,
 )
+from wfapp.models import AuditEntry
 
 
 @pytest.fixture
@@ -71,6 +72,26 @@ def test_claim_of_workflow_task_writes_two(world: World) -> None:
     with counting(world.alias) as counted:
         assert world.claim().task_token
     assert counted.writes == 2, counted.texts
+
+
+def test_a_transaction_that_only_looked_does_not_wait_for_the_disk(world: World) -> None:
+    key = world.start()
+    with counting(world.alias) as counted, world.store.transaction("default", "wf") as tx:
+        tx.current()
+        tx.load(key.run_id)
+        tx.inbox(key.run_id)
+    assert counted.texts[-1] == "ROLLBACK"
+
+
+def test_what_the_calling_code_writes_in_a_transaction_is_committed(world: World) -> None:
+    """Through the ORM too, and with calls that wait for the commit."""
+    called: list[int] = []
+    with world.store.transaction("default", "wf") as tx:
+        AuditEntry.objects.using(world.alias).create(at=0, actor="ann", action="look")
+    assert AuditEntry.objects.using(world.alias).count() == 1
+    with world.store.transaction("default", "wf") as tx:
+        tx.on_commit(lambda: called.append(1))
+    assert called == [1]
 
 
 def test_claim_of_activity_writes_one(world: World) -> None:
