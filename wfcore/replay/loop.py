@@ -6,6 +6,7 @@ clock and no thread. A delay becomes a timer of the workflow, so it is recorded 
 
 import asyncio
 import contextvars
+import logging
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterator
@@ -19,12 +20,11 @@ _Callback = Callable[..., object]
 _ErrorContext = dict[str, Any]
 _ErrorHandler = Callable[[asyncio.AbstractEventLoop, _ErrorContext], object]
 
+_logger = logging.getLogger(__name__)
+#: A coroutine is closed again as often as its clean-up code waits for something.
+_CLOSE_ATTEMPTS = 10
 #: Ended tasks are dropped from the list when it has grown by this many.
 _PRUNE_AFTER = 64
-
-
-class WorkflowEvictedError(BaseException):
-    """Ends what is left of an evicted run: whatever it asks for now is recorded nowhere."""
 
 
 class TimerService(Protocol):
@@ -145,24 +145,33 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         return self._tasks
 
     def close_tasks(self) -> None:
-        """Close each coroutine where it stands; what its ``finally`` blocks schedule is dropped.
+        """Close each coroutine where it stands; what it schedules meanwhile is dropped.
 
         Raises:
             ValueError: one of them is running now, in another thread.
         """
         self.evicting = True
         with self.entered():
+            # The list grows while clean-up code starts tasks of its own.
             for task in self.open_tasks():
-                try:
-                    task.context.run(task.get_coro().close)
-                except RuntimeError:
-                    pass  # it awaited in a `finally`, where nothing can be waited for any more
-                except WorkflowEvictedError:
-                    pass  # it asked for a command in a `finally`
-                except Exception as error:  # noqa: BLE001 - any error of the code's own clean-up
-                    self.report_error({"message": "Clean-up code failed", "exception": error})
+                self._close(task)
         self._tasks.clear()
         self._ready.clear()
+
+    def _close(self, task: "WorkflowTask[Any]") -> None:
+        close = task.get_coro().close
+        for _ in range(_CLOSE_ATTEMPTS):
+            try:
+                task.context.run(close)
+            except RuntimeError:
+                continue  # it awaits in a `finally`: it is left where it waits now
+            except Exception as error:  # noqa: BLE001 - any error of the code's own clean-up
+                self.report_error({"message": "Clean-up code failed", "exception": error})
+            return
+        _logger.error(
+            "Workflow code can't be ended: it catches BaseException and goes on",
+            extra={"action": "eviction_failed", "task": task.get_name()},
+        )
 
     def next_number(self) -> int:
         """A number for the next future or task, the same on each replay of this run.
@@ -234,9 +243,6 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
         name: object = None,
         context: contextvars.Context | None = None,
     ) -> asyncio.Task[_T]:
-        if self.evicting:
-            coro.close()
-            raise WorkflowEvictedError("the run is being evicted")
         task = WorkflowTask(
             coro,  # type: ignore[arg-type]
             loop=self,

@@ -11,7 +11,7 @@ from wfcore.exceptions import ReadOnlyContextError
 from wfcore.protocol.events import WorkflowExecutionStarted
 from wfcore.protocol.payloads import Payload
 from wfcore.replay.flags import Flags
-from wfcore.replay.loop import WorkflowEvictedError, WorkflowLoop
+from wfcore.replay.loop import WorkflowLoop
 from wfcore.replay.markers import LocalActivityRecord
 from wfcore.replay.matching import CommandQueue
 from wfcore.replay.values import Values
@@ -84,10 +84,7 @@ class RunState:
 
         Raises:
             ReadOnlyContextError: a query handler or validator runs.
-            WorkflowEvictedError: the run is being evicted.
         """
-        if self.loop.evicting:
-            raise WorkflowEvictedError(f"can't {what}: the run is being evicted")
         if self.loop.read_only:
             raise ReadOnlyContextError(
                 f"A query handler or validator must only read, but this one tried to {what}"
