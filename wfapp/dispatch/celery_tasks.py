@@ -75,6 +75,8 @@ class _Delivery:
     task_id: str
     request: Mapping[str, Any]
     verdict: list[Any] = field(default_factory=list)
+    #: the process is being ended within the body
+    ending: list[SystemExit] = field(default_factory=list)
 
 
 _body: ContextVar[_Body | None] = ContextVar("wfapp_celery_body", default=None)
@@ -115,6 +117,8 @@ class HintedTracer:
             taken = self._claim_and_run(hint)
         finally:
             _delivery.reset(reset)
+        if delivery.ending:
+            raise delivery.ending[-1]
         if delivery.verdict:
             return delivery.verdict[-1]
         return _ignored("the attempt was not begun" if taken else "the claim was refused")
@@ -178,14 +182,20 @@ class CeleryTaskActivity:
 
     def _run(self, name: str, task_id: str, asked: "_Asked", request: dict[str, Any]) -> _Body:
         body = _Body(task_id=task_id)
+        delivery = _delivery.get()
         tracer = plain_tracer(self._app, self._app.tasks[name])
         reset = _body.set(body)
         try:
             request = {**request, "task": name, "args": asked.args, "kwargs": asked.kwargs}
             traced = tracer(task_id, asked.args, asked.kwargs, request)
+        except SystemExit as ending:
+            # By the pool, for a time limit or a shutdown: the parent knows which, and reports it.
+            if delivery is None:
+                raise
+            delivery.ending.append(ending)
+            raise CompleteAsyncError from ending
         finally:
             _body.reset(reset)
-        delivery = _delivery.get()
         if delivery is not None:
             delivery.verdict.append(traced)
         if body.state is None and traced.info is not None:  # an error outside of the body

@@ -83,7 +83,7 @@ def test_an_activity_with_one_attempt_fails_and_never_runs_again(
     os.kill(pid, signal.SIGKILL)
     with pytest.raises(WorkflowFailureError) as raised:
         handle.result(timeout=LIMIT)
-    assert "worker lost" in str(raised.value.cause.__cause__.__cause__)
+    assert "worker lost" in str(raised.value.cause.__cause__)
     assert [row[0] for row in world.rows(name)] == [1]
 
 
