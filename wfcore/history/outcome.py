@@ -20,9 +20,9 @@ def finish(step: Step, before: datetime | None = None) -> None:
     for scheduled_event_id, row in change.activity_rows.items():
         if row is None:
             continue
-        if activity.waits_unannounced(row, change.now) and not change.closed:
+        if activity.waits_unannounced(row, step.now) and not change.closed:
             step.effect(activity.dispatch(row))
-            row = activity.announced(row, change.now, step.limits)  # noqa: PLW2901
+            row = activity.announced(row, step.now, step.limits)  # noqa: PLW2901
             change.activity_rows[scheduled_event_id] = row
         if row.due_at is not None:
             soonest.append(row.due_at)

@@ -163,6 +163,8 @@ class Step:
         )
         encoded = recording.encode(attributes)
         recording.record(self.recorded, event, recording.event_bytes(encoded, user_metadata))
+        # a fact may have arrived by a clock that was ahead
+        self.now = max(self.now, event.event_time)
         self.change.events.append(event)
         self.change.encoded.append(encoded)
         return event_id

@@ -621,6 +621,17 @@ def test_a_lost_worker_that_leaves_no_time_for_another_attempt_is_named_as_the_c
     assert failure.cause.message == "worker lost: boot-1 is gone"
 
 
+def test_a_clock_that_goes_back_does_not_turn_an_attempt_around() -> None:
+    run = running()
+    run.wait(-5).lose_worker("a")
+    row = run.row("a")
+    assert row.attempt_scheduled_at == NOON + seconds(1)
+    assert row.last_attempt_completed_at == NOON
+    ended = activity.complete(row, NOON, None).item
+    assert ended is not None
+    assert ended.event_time == row.attempt_scheduled_at
+
+
 def test_an_attempt_that_nobody_runs_can_not_be_lost() -> None:
     run = with_activity()
     assert activity.lost(run.row("a"), run.now, "gone") is None

@@ -86,6 +86,17 @@ def test_a_clock_that_goes_back_does_not_turn_a_retry_around() -> None:
     assert times == sorted(times)
 
 
+def test_a_fact_by_a_clock_that_was_ahead_moves_the_rest_along() -> None:
+    run = a_run()
+    run.take_task()
+    run.wait(5).signal()
+    run.wait(-4).answer(schedule_activity("a"))
+    assert run.kinds(4)[-2:] == ["SIGNALED", "TASK_SCHEDULED"]
+    assert run.events[-1].event_time == run.events[-2].event_time
+    assert run.sent(DispatchWorkflowTask) != []
+    assert run.row("a").due_at is not None
+
+
 def test_an_answer_to_a_task_that_is_over_changes_nothing() -> None:
     run = a_run()
     claim = run.take_task()

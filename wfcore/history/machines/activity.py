@@ -74,6 +74,7 @@ def claim(
         return Decision(row=row) if repeated else None
     if row.attempt_scheduled_at > now:
         return None
+    now = _not_before(row, now)
     return Decision(row=started(row, now, request_id=request_id, identity=identity, owner=owner))
 
 
@@ -92,6 +93,7 @@ def heartbeat(
     row: PendingActivity, now: datetime, details: Payloads | None, limits: Limits = DEFAULT_LIMITS
 ) -> Decision:
     """The attempt is alive. The stamp stays. Details above the limit fail the activity."""
+    now = _not_before(row, now)
     if payloads_bytes(details) > limits.blob_bytes:
         failure = _server_failure("Heartbeat details exceed size limit.")
         ended = _attempt_failed(row, now, failure, row.identity, limits)
@@ -110,6 +112,7 @@ def complete(
     limits: Limits = DEFAULT_LIMITS,
 ) -> Decision:
     """The activity succeeded; also one that nobody took (by id), whose start is made up."""
+    now = _not_before(row, now)
     if payloads_bytes(result) > limits.blob_bytes:
         failure = _server_failure("Complete result exceeds size limit.")
         return _attempt_failed(row, now, failure, identity, limits)
@@ -140,7 +143,7 @@ def fail(
         else:
             row = msgspec.structs.replace(row, heartbeat_details=last_heartbeat_details)
     failure = shorten_failure(failure, limits.blob_bytes, non_retryable=True)
-    return _attempt_failed(row, now, failure, identity, limits)
+    return _attempt_failed(row, _not_before(row, now), failure, identity, limits)
 
 
 def cancel(
@@ -155,7 +158,7 @@ def cancel(
         raise InvalidArgumentError(
             "unable to mark activity as canceled without activity being request canceled first"
         )
-    return Decision(item=canceled(row, now, details, identity))
+    return Decision(item=canceled(row, _not_before(row, now), details, identity))
 
 
 # ---- what time and death do
@@ -181,6 +184,7 @@ def lost(
     """
     if row.state is not ActivityState.STARTED:
         return None
+    now = _not_before(row, now)
     failure = Failure(
         message=f"worker lost: {why}",
         source=_SERVER,
@@ -388,6 +392,11 @@ def _ended(
 
 
 # ---- clocks
+
+
+def _not_before(row: PendingActivity, now: datetime) -> datetime:
+    """The time of a decision: a clock that went back must not turn the activity's life around."""
+    return max(now, row.attempt_scheduled_at, row.started_at or row.scheduled_at)
 
 
 def _timeouts(row: PendingActivity) -> list[tuple[datetime, TimeoutType]]:
