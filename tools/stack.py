@@ -1,9 +1,11 @@
 """The project's processes: Celery workers, beat, the web server; each is a child of this process.
 
 A program leads a process group of its own, so that its children end with it: a worker's slots are
-processes too. Nothing stays: leaving the block ends them all, the hard way after a while.
+processes too. Nothing stays: leaving the block ends them all, the hard way after a while; if this
+process is killed, a keeper kills what it had started.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -87,10 +89,8 @@ class Program:
         self._signal_group(signal.SIGKILL)
 
     def _signal_group(self, signum: signal.Signals) -> None:
-        try:
+        with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, signum)
-        except ProcessLookupError:
-            return
 
 
 class Stack:
@@ -100,8 +100,17 @@ class Stack:
         self.directory = directory
         self.environment = {**os.environ, **environment, "PYTHONUNBUFFERED": "1"}
         self._programs: dict[str, Program] = {}
+        self._keeper: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Self:
+        # In a session of its own: Ctrl-C reaches this process, the keeper goes on.
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-S", "-m", "tools.stack"],
+            stdin=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+        )
         return self
 
     def __exit__(
@@ -133,6 +142,9 @@ class Stack:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+        self._tell_keeper(f"+{process.pid}")
+        if earlier:
+            self._tell_keeper(f"-{earlier.pid}")
         self._programs[name] = Program(name, log, begin, process)
         return self._programs[name]
 
@@ -187,7 +199,17 @@ class Stack:
             program.ask_to_stop()
         for program in self.programs:
             program.wait(max(0.1, deadline - time.monotonic()))
+            self._tell_keeper(f"-{program.pid}")
         self._programs.clear()
+        keeper, self._keeper = self._keeper, None
+        if keeper and keeper.stdin:
+            keeper.stdin.close()
+            keeper.wait()
+
+    def _tell_keeper(self, line: str) -> None:
+        if self._keeper and self._keeper.stdin:
+            self._keeper.stdin.write(f"{line}\n")
+            self._keeper.stdin.flush()
 
 
 #: what a Celery worker and uvicorn log when they take work
@@ -201,3 +223,20 @@ def free_port() -> int:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def keep() -> None:
+    """The keeper: hear which programs run until the owner ends, then kill those that are left."""
+    groups: set[int] = set()
+    for line in sys.stdin:
+        if line.startswith("+"):
+            groups.add(int(line[1:]))
+        else:
+            groups.discard(int(line[1:]))
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(group, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    keep()
