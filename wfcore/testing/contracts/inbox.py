@@ -3,6 +3,7 @@
 import threading
 
 import msgspec
+import pytest
 
 from wfcore.history.change import Change
 from wfcore.history.requests import DeliverInbox
@@ -14,6 +15,7 @@ from wfcore.testing.contracts.base import (
     MANY,
     MINUTE,
     PATIENCE,
+    BrokenError,
     StoreContract,
     journal,
     only_activity,
@@ -80,6 +82,25 @@ class InboxContract(StoreContract):
         names = [getattr(item.attributes, "signal_name", "") for item in store.read_inbox(key)]
         assert names == ["later"]
         assert state_of(store, key).recorded.signal_count == 1
+
+    def test_an_arrival_stored_within_a_transaction_shares_its_fate(
+        self, store: Store, build: Builder
+    ) -> None:
+        key = build.start()
+
+        def put_under_the_lock(fails: bool) -> None:
+            with store.transaction(NAMESPACE, key.workflow_id) as tx:
+                tx.load(key.run_id)
+                assert store.put_inbox(key, signal("s", tx.now)) is not None
+                assert len(tx.inbox(key.run_id)) == 1
+                if fails:
+                    raise BrokenError
+
+        with pytest.raises(BrokenError):
+            put_under_the_lock(fails=True)
+        assert store.read_inbox(key) == []
+        put_under_the_lock(fails=False)
+        assert len(store.read_inbox(key)) == 1
 
     def test_an_arrival_can_be_withdrawn_until_it_is_taken(
         self, store: Store, build: Builder
