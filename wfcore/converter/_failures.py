@@ -69,8 +69,9 @@ class DefaultFailureConverter(FailureConverter):
         if exception.__traceback__ is not None:
             fields["stack_trace"] = "\n".join(traceback.format_tb(exception.__traceback__))
         cause = exception.__cause__
-        if cause is None and not exception.__suppress_context__:
-            cause = exception.__context__
+        is_failure = isinstance(exception, exceptions.FailureError)
+        if cause is None and is_failure and not exception.__suppress_context__:
+            cause = exception.__context__  # Temporal tells it of its own errors only
         if cause is not None:
             fields["cause"] = self.to_failure(cause, payload_converter)
         if isinstance(exception, exceptions.FailureError):

@@ -59,6 +59,18 @@ def _implicit(_: ModuleType) -> BaseException:
     return error
 
 
+def _implicit_application(e: ModuleType) -> BaseException:
+    error: BaseException = e.ApplicationError("outer")
+    error.__context__ = ValueError("told")
+    return error
+
+
+def _suppressed_application(e: ModuleType) -> BaseException:
+    error = _implicit_application(e)
+    error.__suppress_context__ = True
+    return error
+
+
 ERRORS: dict[str, Make] = {
     "plain": lambda e: ValueError("bad"),
     "own words": lambda e: _Custom(1, 2),
@@ -66,6 +78,8 @@ ERRORS: dict[str, Make] = {
     "no text": lambda e: RuntimeError(),
     "chained": _chained,
     "implicit": _implicit,
+    "implicit, application": _implicit_application,
+    "suppressed, application": _suppressed_application,
     "group": lambda e: ExceptionGroup("several", [ValueError("x")]),
     "asyncio cancelled": lambda e: asyncio.CancelledError("stop"),
     "asyncio timeout": lambda e: TimeoutError(),
