@@ -164,10 +164,7 @@ def test_a_run_that_closed_meanwhile_is_told_and_the_others_are_done(
     closed_id, closed = probe.closed("COMPLETED")
     open_id, still_open = probe.run()
     page = act(client, "terminate_runs", [closed, still_open], reason="clean up").content.decode()
-    import re
-
-    print(re.findall(r"messagelist.*?</ul>", page, re.S))
-    assert f"{closed_id}: workflow execution already completed" in page
+    assert f"Not done for {closed_id}: workflow execution already completed" in page
     assert "Done for 1 run." in page
     assert probe.status(open_id).name == "TERMINATED"
     assert [entry.workflow_id for entry in AuditEntry.objects.all()] == [open_id]
