@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 STACK ?= server
 PYTEST_ARGS ?=
+OUT ?= build/conformance
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed.txt
@@ -47,7 +48,12 @@ demo: venv
 
 test: $(SUITES:%=test-%)
 
-conformance: test-conformance
+# Leaves the histories in OUT/memory and OUT/postgres and writes docs/conformance.md.
+conformance: venv
+	for ports in memory postgres; do \
+	  $(BIN)/python -m tests.conformance.run_scenarios --ports $$ports --out $(OUT) || exit 1; done
+	$(BIN)/python -m tests.conformance.report $(OUT)
+	$(BIN)/python -m pytest tests/conformance --ignore tests/conformance/test_scenarios.py $(PYTEST_ARGS)
 
 # A suite without tests yet is no error; pytest calls it one.
 test-%: venv

@@ -73,8 +73,7 @@ class Servers:
 
 
 def connect(address: str, *, namespace: str, identity: str) -> Client:
-    client = Client(_engines[address].service, namespace=namespace, identity=identity)
-    return client
+    return Client(_engines[address].service, namespace=namespace, identity=identity)
 
 
 def make_worker(connection, queue, **options) -> Worker:

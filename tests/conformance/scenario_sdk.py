@@ -1,9 +1,10 @@
 """Our module for `SCENARIO_SDK`: the names that the recorded scenarios use, over our own engine.
 
-`SCENARIO_PORTS` chooses the ports: ``memory`` (the default) or ``postgres`` (Django's store and a
-Celery worker in this process). A scenario that asks for what does not exist yet raises `Later`.
+`SCENARIO_PORTS` chooses the ports: ``memory`` (the default) or ``postgres`` (Django's store and
+a Celery worker in this process). A scenario that asks for what does not exist yet raises `LaterError`.
 """
 
+import asyncio
 import importlib
 import os
 import sys
@@ -12,19 +13,19 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from wfcore import activity, client, common, exceptions, worker, workflow  # noqa: E402
-from wfcore.exceptions import RPCError  # noqa: E402
-from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType  # noqa: E402
-from wfcore.protocol.enums import (  # noqa: E402
+from wfcore import activity, client, common, exceptions, worker, workflow
+from wfcore.exceptions import RPCError
+from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
+from wfcore.protocol.enums import (
     TaskQueueKind,
     WorkflowIdConflictPolicy,
     WorkflowTaskFailedCause,
 )
-from wfcore.protocol.failures import Failure  # noqa: E402
-from wfcore.protocol.metadata import WorkflowTaskCompletedMetadata  # noqa: E402
-from wfcore.protocol.rpc import workflow_tasks as task_rpc  # noqa: E402
-from wfcore.protocol.rpc import workflows as rpc  # noqa: E402
-from wfcore.protocol.rpc.info import OnConflictOptions  # noqa: E402
+from wfcore.protocol.failures import Failure
+from wfcore.protocol.metadata import WorkflowTaskCompletedMetadata
+from wfcore.protocol.rpc import workflow_tasks as task_rpc
+from wfcore.protocol.rpc import workflows as rpc
+from wfcore.protocol.rpc.info import OnConflictOptions
 
 __all__ = [
     "LATER_MODULES",
@@ -76,7 +77,7 @@ Servers = _ports.Servers
 service = exceptions
 
 
-class Later(Exception):
+class LaterError(Exception):
     """The scenario needs a feature that does not exist yet."""
 
 
@@ -84,7 +85,9 @@ async def connect(address: str) -> client.Client:
     return _ports.connect(address, namespace=NAMESPACE, identity=CLIENT)
 
 
-def make_worker(connection, queue, *, workflows=(), activities=(), cached=True, identity=WORKER, **options):
+def make_worker(
+    connection, queue, *, workflows=(), activities=(), cached=True, identity=WORKER, **options
+):
     """A worker without guards: the scenarios share gates with the driver that runs beside it."""
     if not cached:
         options["max_cached_workflows"] = 0
@@ -105,9 +108,14 @@ def _execution(handle) -> WorkflowExecution:
     return WorkflowExecution(workflow_id=handle.id)
 
 
+async def _call(method, request):
+    """The service is synchronous; the driver's loop must not wait for it."""
+    return await asyncio.to_thread(method, request)
+
+
 def _later(what: str):
     async def refuse(*args, **kwargs):
-        raise Later(what)
+        raise LaterError(what)
 
     return refuse
 
@@ -124,7 +132,9 @@ start_with_callback = _later("completion callbacks")
 create_endpoint = _later("Nexus")
 
 
-def _start_request(workflow_id, type_, queue, request_id, **fields) -> rpc.StartWorkflowExecutionRequest:
+def _start_request(
+    workflow_id, type_, queue, request_id, **fields
+) -> rpc.StartWorkflowExecutionRequest:
     return rpc.StartWorkflowExecutionRequest(
         namespace=NAMESPACE,
         workflow_id=workflow_id,
@@ -138,8 +148,9 @@ def _start_request(workflow_id, type_, queue, request_id, **fields) -> rpc.Start
 
 async def start_with_request_id(connection, workflow_id, type_, queue, request_id):
     """Gives (run id, started)."""
-    answer = connection.service.start_workflow_execution(
-        _start_request(workflow_id, type_, queue, request_id)
+    answer = await _call(
+        connection.service.start_workflow_execution,
+        _start_request(workflow_id, type_, queue, request_id),
     )
     return answer.run_id, answer.started
 
@@ -147,8 +158,9 @@ async def start_with_request_id(connection, workflow_id, type_, queue, request_i
 async def start_attached(connection, workflow_id, type_, queue, callback=""):
     """Start under USE_EXISTING and attach request id and links to the run that is open."""
     if callback:
-        raise Later("completion callbacks")
-    answer = connection.service.start_workflow_execution(
+        raise LaterError("completion callbacks")
+    answer = await _call(
+        connection.service.start_workflow_execution,
         _start_request(
             workflow_id,
             type_,
@@ -156,39 +168,41 @@ async def start_attached(connection, workflow_id, type_, queue, callback=""):
             "",
             workflow_id_conflict_policy=WorkflowIdConflictPolicy.USE_EXISTING,
             on_conflict_options=OnConflictOptions(attach_request_id=True, attach_links=True),
-        )
+        ),
     )
     return answer.run_id, answer.started
 
 
 async def signal_with_request_id(connection, handle, name, request_id) -> None:
-    connection.service.signal_workflow_execution(
+    await _call(
+        connection.service.signal_workflow_execution,
         rpc.SignalWorkflowExecutionRequest(
             namespace=NAMESPACE,
             workflow_execution=_execution(handle),
             signal_name=name,
             identity=CLIENT,
             request_id=request_id,
-        )
+        ),
     )
 
 
 async def cancel_with_reason(connection, handle, reason) -> None:
-    connection.service.request_cancel_workflow_execution(
+    await _call(
+        connection.service.request_cancel_workflow_execution,
         rpc.RequestCancelWorkflowExecutionRequest(
             namespace=NAMESPACE,
             workflow_execution=_execution(handle),
             identity=CLIENT,
             reason=reason,
             request_id=str(uuid.uuid4()),
-        )
+        ),
     )
 
 
 async def poll_task(connection, queue, sticky_of=""):
     """Take one workflow task by hand, as a worker would."""
     if sticky_of:
-        raise Later("sticky queues")
+        raise LaterError("sticky queues")
     return await _ports.poll_task(
         connection,
         task_rpc.PollWorkflowTaskQueueRequest(
@@ -199,11 +213,14 @@ async def poll_task(connection, queue, sticky_of=""):
     )
 
 
-async def answer_task(connection, task, *messages, sticky="", sticky_timeout=1, force_new=False) -> None:
+async def answer_task(
+    connection, task, *messages, sticky="", sticky_timeout=1, force_new=False
+) -> None:
     """Complete a task taken by hand with the given commands."""
     if sticky:
-        raise Later("sticky queues")
-    connection.service.respond_workflow_task_completed(
+        raise LaterError("sticky queues")
+    await _call(
+        connection.service.respond_workflow_task_completed,
         task_rpc.RespondWorkflowTaskCompletedRequest(
             namespace=NAMESPACE,
             task_token=task.task_token,
@@ -213,24 +230,26 @@ async def answer_task(connection, task, *messages, sticky="", sticky_timeout=1, 
             sdk_metadata=WorkflowTaskCompletedMetadata(
                 core_used_flags=(1, 2, 3), lang_used_flags=(1,)
             ),
-        )
+        ),
     )
 
 
 async def fail_task(connection, task, message) -> None:
-    connection.service.respond_workflow_task_failed(
+    await _call(
+        connection.service.respond_workflow_task_failed,
         task_rpc.RespondWorkflowTaskFailedRequest(
             namespace=NAMESPACE,
             task_token=task.task_token,
             identity=WORKER,
             cause=WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE,
             failure=Failure(message=message),
-        )
+        ),
     )
 
 
 async def pending_activities(connection, handle) -> list:
-    answer = connection.service.describe_workflow_execution(
-        rpc.DescribeWorkflowExecutionRequest(namespace=NAMESPACE, execution=_execution(handle))
+    answer = await _call(
+        connection.service.describe_workflow_execution,
+        rpc.DescribeWorkflowExecutionRequest(namespace=NAMESPACE, execution=_execution(handle)),
     )
     return list(answer.pending_activities)

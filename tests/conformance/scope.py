@@ -7,9 +7,67 @@ its reason.
 GROUPS = ("start", "delay", "tasks", "activities", "timers", "closing", "golden")
 
 #: reason -> scenarios of these groups that need it
-LATER: dict[str, tuple[str, ...]] = {}
+LATER: dict[str, tuple[str, ...]] = {
+    "asynchronous completion": (
+        "activity-fan-out",
+        "outside-cancelled",
+        "outside-complete",
+        "outside-complete-token",
+        "outside-complete-unstarted",
+        "outside-fail",
+        "outside-fail-retry",
+    ),
+    "operations on pending activities": (
+        "operation-options",
+        "operation-pause",
+        "operation-pause-running",
+        "operation-reset",
+    ),
+    "workflow pause": (
+        "pause-activity-completes",
+        "pause-cancel",
+        "pause-idle",
+        "pause-messages",
+        "pause-task-in-flight",
+        "pause-task-scheduled",
+        "pause-terminate",
+        "pause-timer",
+    ),
+    "updates": ("closed-refuses", "delay-update", "golden-update-first", "golden-updates"),
+    "cron": ("golden-cron-next-run",),
+    "eager start": ("start-eager",),
+    "completion callbacks": ("conflict-attach-callback", "start-with-callback"),
+    "external workflows": ("golden-external-cancel", "golden-external-signal"),
+    "child workflows": (
+        "bad-child-cron",
+        "golden-child-abandoned",
+        "golden-child-cancelled",
+        "golden-child-default-id",
+        "golden-child-exists",
+        "golden-child-fails",
+        "golden-child-ok",
+    ),
+    "local activities": ("golden-local-activity", "golden-local-activity-fails"),
+    "search attributes": ("bad-attribute-type", "bad-unknown-attribute"),
+    "sticky queues": (
+        "golden-open-scheduled",
+        "sticky-fails",
+        "sticky-fails-twice",
+        "sticky-start-to-close",
+        "sticky-times-out",
+        "sticky-times-out-bundled",
+        "sticky-unavailable",
+    ),
+}
 
 #: scenario -> why our history rightly differs
-DIFFERENT: dict[str, str] = {}
+DIFFERENT: dict[str, str] = {
+    "activity-result-too-large": (
+        "Temporal's SDK refuses the result before it is sent and reports a retryable failure of "
+        "its own; here the engine refuses it as the server does when it gets it: not retryable, "
+        "since a repetition can't succeed"
+    ),
+    "task-deadlock": "the failure names the class of the error, which is this project's own",
+}
 
 LATER_REASON = {name: reason for reason, names in LATER.items() for name in names}

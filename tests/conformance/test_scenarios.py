@@ -1,0 +1,65 @@
+"""The recorded scenarios, on both sets of ports: our histories say what the server's say."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conformance import scope
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDED = ROOT / "tests" / "conformance" / "recorded"
+
+
+def in_scope() -> set[str]:
+    """Scenarios of the manifest that must be equal."""
+    cases = json.loads((RECORDED / "manifest.json").read_text())["cases"]
+    return {
+        case["scenario"]
+        for case in cases
+        if case["file"].split("/")[0] in scope.GROUPS and case["scenario"] not in scope.LATER_REASON
+    }
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("ports", ["memory", "postgres"])
+def test_histories_are_the_servers(ports: str, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tests.conformance.run_scenarios",
+            "--ports",
+            ports,
+            "--out",
+            tmp_path,
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    verdicts = json.loads((tmp_path / ports / "verdicts.json").read_text())
+    differ = {name: found["findings"] for name, found in verdicts.items() if found["findings"]}
+    assert run.returncode == 0, run.stdout[-4000:]
+    assert set(differ) == set(scope.DIFFERENT)
+    assert set(verdicts) == in_scope()
+
+
+def test_few_scenarios_differ_and_each_has_a_reason() -> None:
+    assert len(scope.DIFFERENT) <= 5
+    assert all(scope.DIFFERENT.values())
+    assert not set(scope.DIFFERENT) & set(scope.LATER_REASON)
+
+
+def test_the_comparer_notices_every_tampering() -> None:
+    run = subprocess.run(
+        [sys.executable, "compare.py", "--self-test"],
+        cwd=RECORDED,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout[-2000:]
