@@ -15,9 +15,9 @@ MODES = {"memory": "in memory", "postgres": "PostgreSQL, Redis and a Celery work
 
 HEAD = """# Conformance
 
-Made by `make conformance`. The scenarios of `tests/conformance/recorded` were run on Temporal server
-1.32.0 with temporalio 1.35.0. Here the same workflows, activities and drivers run on this engine, and
-its histories are held against the server's by `compare.py --ignore-sticky`.
+Made by `make conformance`. The scenarios of `tests/conformance/recorded` were run on Temporal
+server 1.32.0 with temporalio 1.35.0. Here the same workflows, activities and drivers run on this
+engine, and its histories are held against the server's by `compare.py --ignore-sticky`.
 
 - *equal*: types, order, attributes, values and references of all events are the same;
 - *different*: the reason stands beside it;

@@ -1,7 +1,8 @@
 """Our module for `SCENARIO_SDK`: the names that the recorded scenarios use, over our own engine.
 
 `SCENARIO_PORTS` chooses the ports: ``memory`` (the default) or ``postgres`` (Django's store and
-a Celery worker in this process). A scenario that asks for what does not exist yet raises `LaterError`.
+a Celery worker in this process). A scenario that asks for what does not exist yet raises
+`LaterError`.
 """
 
 import asyncio
