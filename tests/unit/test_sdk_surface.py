@@ -142,6 +142,29 @@ NAMES: dict[str, tuple[str, ...]] = {
         "is_cancelled_exception",
     ),
     "service": ("RPCError", "RPCStatusCode"),
+    "worker": (
+        "ActivityInboundInterceptor",
+        "ActivityOutboundInterceptor",
+        "ContinueAsNewInput",
+        "ExecuteActivityInput",
+        "ExecuteWorkflowInput",
+        "HandleQueryInput",
+        "HandleSignalInput",
+        "HandleUpdateInput",
+        "Interceptor",
+        "Replayer",
+        "SignalChildWorkflowInput",
+        "SignalExternalWorkflowInput",
+        "StartActivityInput",
+        "StartChildWorkflowInput",
+        "StartLocalActivityInput",
+        "Worker",
+        "WorkflowInboundInterceptor",
+        "WorkflowInterceptorClassInput",
+        "WorkflowOutboundInterceptor",
+        "WorkflowReplayResult",
+        "WorkflowReplayResults",
+    ),
 }
 
 #: Where a module of the SDK is found here, if not under the same name.
@@ -172,6 +195,9 @@ DEVIATIONS: dict[str, str] = {
     "converter.*.to_failure.failure": _FROZEN,
     "converter.DataConverter.encode_failure.failure": _FROZEN,
     "converter.encode_search_attributes.api": _FROZEN,
+    "worker.Interceptor.intercept_nexus_operation": "there is no Nexus",
+    "worker.WorkflowOutboundInterceptor.*nexus_operation": "there is no Nexus",
+    "worker.WorkflowOutboundInterceptor.start_signal_with_start_workflow": _LATER,
     "converter.DataConverter.external_storage": "large payloads have a port of their own",
 }
 

@@ -120,6 +120,7 @@ class Poller(Generic[_T]):
                     self._slots.give_back()
         finally:
             self._stopping.set()  # an error ends the other pollers too
+            self._announcements.announce()
 
     def _take_one_safely(self) -> bool:
         try:

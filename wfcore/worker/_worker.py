@@ -229,6 +229,8 @@ class Worker:
         self._workflow_runner = self._make_workflow_runner(hooks)
         self._ended: asyncio.Event | None = None
         self._running: asyncio.Task[None] | None = None
+        self._leaving = False
+        self._cancelled_block: asyncio.Task[Any] | None = None
 
     def _make_activity_runner(self, hooks: Sequence[Interceptor]) -> ActivityTaskRunner:
         config, client = self._config, self._config["client"]
@@ -304,13 +306,13 @@ class Worker:
         try:
             await asyncio.shield(whole)
         except asyncio.CancelledError:
-            self._stopping.set()
+            self._stop()
             await whole
             raise
 
     async def shutdown(self) -> None:
         """Take no more tasks, and wait until those that run have ended."""
-        self._stopping.set()
+        self._stop()
         if self._ended is not None:
             await self._ended.wait()
 
@@ -318,8 +320,10 @@ class Worker:
         block = asyncio.current_task()
 
         def end_block(running: asyncio.Task[None]) -> None:
-            # An error, and not the end of the block, has ended the worker.
-            if block is not None and not self._stopping.is_set() and not running.cancelled():
+            if self._leaving or running.cancelled() or running.exception() is None:
+                return
+            if block is not None:
+                self._cancelled_block = block
                 block.cancel()
 
         self._running = asyncio.create_task(self.run())
@@ -328,6 +332,9 @@ class Worker:
         return self
 
     async def __aexit__(self, *error: object) -> None:
+        self._leaving = True
+        if self._cancelled_block is not None:
+            self._cancelled_block.uncancel()  # the worker's error takes the cancellation's place
         await self.shutdown()
         if self._running is not None:
             await self._running
@@ -338,8 +345,9 @@ class Worker:
         executors: list[ThreadPoolExecutor] = []
         try:
             pollers = self._pollers(executors)
+            # It notices the end when its wait is over; nobody needs to wait for that.
+            listening = asyncio.ensure_future(in_daemon_thread(self._listen))
             outcomes = await asyncio.gather(
-                in_daemon_thread(self._listen),
                 *(in_daemon_thread(poller.take_tasks) for poller in pollers),
                 return_exceptions=True,
             )
@@ -350,6 +358,10 @@ class Worker:
                 executor.shutdown(wait=False)
             ended.set()
         errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+        if listening.done():
+            errors += [error for error in [listening.exception()] if error is not None]
+        else:
+            listening.cancel()
         if errors:
             on_fatal_error = self._config["on_fatal_error"]
             if on_fatal_error is not None:
@@ -434,9 +446,16 @@ class Worker:
     def _listen(self) -> None:
         """Pass announcements of the queue on to the pollers, until told to stop."""
         wait = self._service.host.dispatcher.wait_tasks
-        while not self._stopping.is_set():
-            wait(self.client.namespace, self.task_queue, _WAIT)
-            self._announcements.announce()
+        try:
+            while not self._stopping.is_set():
+                wait(self.client.namespace, self.task_queue, _WAIT)
+                self._announcements.announce()
+        finally:
+            self._stop()  # an error ends the pollers too
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        self._announcements.announce()
 
     def _drain(self) -> None:
         """Wait for what runs; after the grace activities are cancelled, and waited for again."""
