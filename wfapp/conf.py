@@ -60,6 +60,8 @@ class Config:
     queue_prefix: str = ""
     #: what histories call a worker; empty: process id and host name
     identity: str = ""
+    #: what histories call the code of this process's workers; empty: nothing
+    build_id: str = ""
 
     #: a worker process that was not heard of for this long is dead, and its claims are lost
     lease: timedelta = timedelta(seconds=10)

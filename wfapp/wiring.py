@@ -239,6 +239,7 @@ def _make_worker() -> TaskWorker:
         owner=lambda: HOST.boot_id,
         draining=lambda: HOST.draining,
         sends_itself=lambda name: get_registry().celery_queue(name) is not None,
+        build_id=config().build_id,
     )
 
 

@@ -70,6 +70,7 @@ class TaskWorker:
         identity, owner: who claims; asked after the fork.
         draining: whether this worker takes nothing more; work is then announced again.
         sends_itself: whether an activity of this type has messages of its own name.
+        build_id: of this worker's code, recorded with each workflow task.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class TaskWorker:
         client: Any = None,
         interceptors: Sequence[Interceptor] = (),
         cache_size: int = LIVE_INSTANCES,
+        build_id: str = "",
     ) -> None:
         self._service = service
         self._surviving: Any = _OwnService(service, alias=alias, owner=owner)
@@ -100,6 +102,7 @@ class TaskWorker:
         self._sends_itself = sends_itself
         self._client = client
         self._interceptors = interceptors
+        self._build_id = build_id
         self._instances = InstanceCache(_LIVE_INSTANCES)
         self._cache = InstanceCache(cache_size)
         self._workflows: dict[str, WorkflowTaskRunner] = {}
@@ -239,6 +242,7 @@ class TaskWorker:
                 self._cache,
                 namespace=namespace,
                 interceptors=self._interceptors,
+                build_id=self._build_id,
             )
         return self._workflows[namespace]
 
