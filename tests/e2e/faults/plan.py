@@ -14,7 +14,7 @@ SILENCE = timedelta(seconds=7)
 #: and who will hear waits through every outage
 PATIENCE = timedelta(hours=1)
 #: how long each step works: long enough to be hit in it
-WORK = timedelta(seconds=0.2)
+WORK = timedelta(seconds=0.1)
 
 #: of ten orders one is refused and one never hears anything
 REFUSED, SILENT = 3, 7
