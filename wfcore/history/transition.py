@@ -121,6 +121,7 @@ def apply(change: Change, request: Request, limits: Limits = DEFAULT_LIMITS) -> 
         step.begin_anew()
         closing.give_up(step, reason)
         answer = Answer(error=InvalidArgumentError(reason))
+    _note_growth(step)
     finish(step, before)
     return answer
 
@@ -390,6 +391,17 @@ def _limit_exceeded(step: Step) -> str:
     if step.origin.recorded.history_bytes > step.limits.history_bytes:
         return closing.HISTORY_SIZE_EXCEEDED
     return ""
+
+
+def _note_growth(step: Step) -> None:
+    """Tell operators once when a history passes a limit that only warns."""
+    before, now, limits = step.origin.recorded, step.recorded, step.limits
+    for what, had, has, warn in (
+        ("events", before.next_event_id - 1, now.next_event_id - 1, limits.history_events_warn),
+        ("bytes", before.history_bytes, now.history_bytes, limits.history_bytes_warn),
+    ):
+        if had <= warn < has:
+            step.note("soft_limit", f"the history has more than {warn:,} {what}; continue as new")
 
 
 _MACHINES: dict[type[Any], Callable[[Step, Any], Answer]] = {

@@ -583,6 +583,18 @@ def test_the_worker_is_told_when_the_history_has_become_big() -> None:
     assert run.take_task().suggest_reasons == (Reason.HISTORY_SIZE_TOO_LARGE,)
 
 
+def test_operators_are_told_once_that_a_history_grows_long() -> None:
+    run = a_run(Limits(history_events_warn=4, history_bytes_warn=2000))
+    for _ in range(4):
+        run.signal()
+    run.signal("big", input=blob(2000)).signal()
+    assert [entry.text for entry in run.journal] == [
+        "the history has more than 4 events; continue as new",
+        "the history has more than 2,000 bytes; continue as new",
+    ]
+    assert {entry.kind for entry in run.journal} == {"soft_limit"}
+
+
 def test_the_event_that_crosses_the_limit_is_kept_and_the_next_ends_the_run() -> None:
     run = a_run(Limits(history_events=6))
     for _ in range(5):
