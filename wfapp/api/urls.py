@@ -8,7 +8,7 @@ from django.urls import URLPattern, URLResolver, include, path, re_path, registe
 from django.urls.converters import StringConverter
 
 from wfapp.api import paths
-from wfapp.api.views import unknown_path
+from wfapp.api.views import RpcView, unknown_path
 
 
 class SegmentConverter(StringConverter):
@@ -19,35 +19,39 @@ class SegmentConverter(StringConverter):
 
 register_converter(SegmentConverter, "wf_segment")
 
-_WORKFLOW = "namespaces/<wf_segment:namespace>/workflows/<wf_segment:workflowId>"
-_workflows: list[URLPattern | URLResolver] = [
-    path("namespaces/<wf_segment:namespace>/workflows", paths.Workflows.as_view()),
-    path("namespaces/<wf_segment:namespace>/workflow-count", paths.WorkflowCount.as_view()),
-    path(_WORKFLOW, paths.Workflow.as_view()),
-    path(f"{_WORKFLOW}/history", paths.WorkflowHistory.as_view()),
-    path(f"{_WORKFLOW}/history-reverse", paths.WorkflowHistoryReverse.as_view()),
-    path(f"{_WORKFLOW}/signal/<wf_segment:signalName>", paths.WorkflowSignal.as_view()),
-    path(
-        f"{_WORKFLOW}/signal-with-start/<wf_segment:signalName>",
-        paths.WorkflowSignalWithStart.as_view(),
-    ),
-    path(f"{_WORKFLOW}/query/<wf_segment:queryType>", paths.WorkflowQueryView.as_view()),
-    path(f"{_WORKFLOW}/cancel", paths.WorkflowCancel.as_view()),
-    path(f"{_WORKFLOW}/terminate", paths.WorkflowTerminate.as_view()),
-    path("system-info", paths.SystemInfo.as_view()),
-]
-_under_version: list[URLPattern | URLResolver] = [
-    *_workflows,
-    path("namespaces", paths.Namespaces.as_view()),
-    path("namespaces/<wf_segment:namespace>", paths.Namespace.as_view()),
-    path("cluster-info", paths.ClusterInfo.as_view()),
-]
+_NAMESPACE = "namespaces/<wf_segment:namespace>"
+_WORKFLOW = f"{_NAMESPACE}/workflows/<wf_segment:workflowId>"
+
+#: Paths that are the same with and without ``api/v1/``.
+_SHARED: dict[str, type[RpcView]] = {
+    f"{_NAMESPACE}/workflows": paths.Workflows,
+    f"{_NAMESPACE}/workflow-count": paths.WorkflowCount,
+    _WORKFLOW: paths.Workflow,
+    f"{_WORKFLOW}/history": paths.WorkflowHistory,
+    f"{_WORKFLOW}/history-reverse": paths.WorkflowHistoryReverse,
+    f"{_WORKFLOW}/signal/<wf_segment:signalName>": paths.WorkflowSignal,
+    f"{_WORKFLOW}/signal-with-start/<wf_segment:signalName>": paths.WorkflowSignalWithStart,
+    f"{_WORKFLOW}/query/<wf_segment:queryType>": paths.WorkflowQueryView,
+    f"{_WORKFLOW}/cancel": paths.WorkflowCancel,
+    f"{_WORKFLOW}/terminate": paths.WorkflowTerminate,
+    "system-info": paths.SystemInfo,
+}
+_LONG: dict[str, type[RpcView]] = {
+    **_SHARED,
+    "namespaces": paths.Namespaces,
+    _NAMESPACE: paths.Namespace,
+    "cluster-info": paths.ClusterInfo,
+}
+_SHORT: dict[str, type[RpcView]] = {
+    **_SHARED,
+    "cluster/namespaces": paths.Namespaces,
+    f"cluster/{_NAMESPACE}": paths.Namespace,
+    "cluster": paths.ClusterInfo,
+}
 
 urlpatterns: list[URLPattern | URLResolver] = [
-    path("api/v1/", include(_under_version)),
-    *_workflows,
-    path("cluster/namespaces", paths.Namespaces.as_view()),
-    path("cluster/namespaces/<wf_segment:namespace>", paths.Namespace.as_view()),
-    path("cluster", paths.ClusterInfo.as_view()),
+    path("api/v1/", include([path(route, view.as_view()) for route, view in _LONG.items()])),
+    # Described once, under their long names.
+    *(path(route, view.as_view(schema=None)) for route, view in _SHORT.items()),
     re_path(r"", unknown_path),
 ]

@@ -23,6 +23,7 @@ from wfapp.api import problems, raw_path
 from wfapp.api.forms import FormNegotiation, JSONRenderer, body_is_short, form_of
 from wfapp.api.operations import Call, Operation
 from wfapp.api.permissions import MayCall, may_see_payloads
+from wfapp.api.schema import OperationSchema
 from wfapp.presentation import json_text
 from wfapp.presentation.masking import hide_payloads
 from wfapp.presentation.message_json import write_message
@@ -45,6 +46,7 @@ class RpcView(APIView):
     content_negotiation_class = FormNegotiation
     versioning_class = None
     metadata_class = None
+    schema = OperationSchema()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -63,30 +63,29 @@ def read_text(kind: type[Message], path: tuple[str, ...], texts: list[str]) -> A
         InvalidArgumentError: the texts are no value of that field.
         KeyError: there is no such field, or it can't stand in a query.
     """
-    hint: Any = kind
+    field, hint = None, kind
     for name in path:
-        fields = _fields(hint) if _is_message(hint) else {}
-        hint = fields[name].hint
-    name = path[-1]
-    if get_origin(hint) is tuple:
-        read = _reader(get_args(hint)[0])
-        return tuple(_read_named(name, read, text, short=False) for text in texts)
-    if _is_message(hint) or get_origin(hint) is dict:
-        raise KeyError(name)
-    if len(texts) > 1:
-        raise InvalidArgumentError(f'parsing field "{name}": it stands {len(texts)} times')
-    text = texts[0]
-    value: Any = text
-    if hint is bool:
-        if text not in ("true", "false", "1", "0"):
-            raise InvalidArgumentError(f'parsing field "{name}": {shown(text)} is no boolean')
-        value = text in ("true", "1")
-    elif isinstance(hint, type) and issubclass(hint, WireEnum) and text.isdecimal():
-        value = int(text)
+        field = (_fields(hint) if _is_message(hint) else {})[name]
+        hint = field.hint
+    if field is None or _is_message(hint) or get_origin(hint) is dict:
+        raise KeyError(".".join(path))
     try:
-        return _reader(hint)(value, False)
+        if get_origin(hint) is tuple:
+            return field.read(texts, False)
+        if len(texts) > 1:
+            raise ValueError(f"it stands {len(texts)} times")
+        return field.read(_from_text(hint, texts[0]), False)
     except ValueError as error:
-        raise InvalidArgumentError(f'parsing field "{name}": {error}') from None
+        raise InvalidArgumentError(f'parsing field "{field.name}": {error}') from None
+
+
+def _from_text(hint: Any, text: str) -> Any:
+    """What JSON would have in the place of a text."""
+    if hint is bool:
+        return {"true": True, "1": True, "false": False, "0": False}.get(text, text)
+    if issubclass(hint, WireEnum) and text.isdecimal():
+        return int(text)
+    return text
 
 
 class _Field(msgspec.Struct, frozen=True):
