@@ -114,7 +114,7 @@ class Busy:
     @workflow.run
     async def run(self, what: str, seconds: float) -> str:
         with workflow.unsafe.sandbox_unrestricted():
-            activities.ledger.begin(f"{what} task")
+            activities.ledger.begin_outside(f"{what} task")
             activities.ledger.sleep(seconds)
         return await workflow.execute_activity(
             activities.greet, what, start_to_close_timeout=MINUTE
