@@ -47,7 +47,9 @@ _NO_HEADERS: Mapping[str, Payload] = {}
 class _Runner(Protocol):
     """Runs a coroutine whose end may end the run; the main one and signal handlers."""
 
-    def __call__(self, coro: Coroutine[Any, Any, None], /) -> Coroutine[Any, Any, None]: ...
+    def __call__(
+        self, body: Callable[[], Coroutine[Any, Any, None]], /
+    ) -> Coroutine[Any, Any, None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +161,7 @@ class Handlers:
             await self.inbound.handle_signal(call)
 
         task = self._state.loop.create_task(
-            self._run_top(handle()), name=f"signal: {event.signal_name}"
+            self._run_top(handle), name=f"signal: {event.signal_name}"
         )
         task.add_done_callback(lambda _task: self.running_signals.pop(number, None))
 
@@ -195,6 +197,8 @@ class Handlers:
         return WorkflowQueryResult(result_type=QueryResultType.ANSWERED, answer=answer)
 
     def _run_query(self, query_id: str, query: WorkflowQuery) -> Any:
+        if self.workflow is None:
+            raise RuntimeError("The workflow can't answer before its first workflow task is done")
         definition = self.queries.get(query.query_type) or self.queries.get(None)
         if definition is None:
             known = " ".join(sorted(name for name in self.queries if name))

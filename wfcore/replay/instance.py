@@ -420,7 +420,7 @@ class WorkflowInstance:
 
     def start(self) -> None:
         """Start the main coroutine."""
-        self._main = self._state.loop.create_task(self._run_top(self._run_main()), name="run")
+        self._main = self._state.loop.create_task(self._run_top(self._run_main), name="run")
 
     async def _run_main(self) -> None:
         call: Any = self._call
@@ -431,10 +431,10 @@ class WorkflowInstance:
             commands.CompleteWorkflowExecution(result=payloads), line=(code, code.co_firstlineno)
         )
 
-    async def _run_top(self, coro: Coroutine[Any, Any, None]) -> None:
+    async def _run_top(self, body: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Run the main coroutine or a signal's handler, either of which may end the run."""
         try:
-            await coro
+            await body()
         except ContinueAsNewRequest as request:
             self._outbound.issue_continue_as_new(request, line_of(request))
         except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - it ends the run or the task
