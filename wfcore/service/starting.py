@@ -172,9 +172,13 @@ def _checked(host: Host, request: StartWorkflowExecutionRequest) -> StartWorkflo
     validation.callbacks(request.completion_callbacks)
     validation.blob(request.input, limits)
     validation.memo(request.memo, limits)
-    if request.request_id:
-        return request
-    return msgspec.structs.replace(request, request_id=host.ids.request_id())
+    return msgspec.structs.replace(
+        request,
+        request_id=request.request_id or host.ids.request_id(),
+        search_attributes=validation.search_attributes(
+            request.search_attributes, request.namespace, limits
+        ),
+    )
 
 
 def _check_conflict_options(options: OnConflictOptions | None) -> None:

@@ -4,12 +4,13 @@ import re
 from datetime import timedelta
 
 from wfcore.exceptions import InvalidArgumentError, NamespaceNotFoundError, NotFoundError
+from wfcore.history import search_attributes as attributes
 from wfcore.history import sizes
 from wfcore.history.limits import Limits
 from wfcore.protocol.common import Priority, TaskQueue, WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus
 from wfcore.protocol.metadata import Callback, Link
-from wfcore.protocol.payloads import Memo, Payloads
+from wfcore.protocol.payloads import Memo, Payloads, SearchAttributes
 from wfcore.service.host import Host
 from wfcore.service.ports import Namespace
 
@@ -112,6 +113,19 @@ def blob(given: Payloads | None, limits: Limits) -> None:
 def memo(given: Memo | None, limits: Limits) -> None:
     if sizes.memo_bytes(given) > limits.memo_bytes:
         raise fail("Memo size exceeds limit.")
+
+
+def search_attributes(
+    given: SearchAttributes | None, namespace: str, limits: Limits
+) -> SearchAttributes | None:
+    """The attributes with their types, without those that are null."""
+    if given is None or not given.indexed_fields:
+        return given
+    if fault := attributes.name_fault(given, namespace, limits):
+        raise fail(fault)
+    if fault := attributes.size_fault(given, limits):
+        raise fail(fault)
+    return attributes.merged(None, attributes.typed(given, limits))
 
 
 def priority(given: Priority | None) -> None:
