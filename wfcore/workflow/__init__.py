@@ -94,6 +94,12 @@ from wfcore.workflow._local_activities import (
     start_local_activity_method,
 )
 from wfcore.workflow._logging import LoggerAdapter, logger
+from wfcore.workflow._nexus import (
+    NexusClient,
+    NexusOperationCancellationType,
+    NexusOperationHandle,
+    create_nexus_client,
+)
 from wfcore.workflow._options import (
     ActivityCancellationType,
     ActivityConfig,
@@ -166,6 +172,9 @@ __all__ = [
     "MethodSyncOrAsyncSingleParam",
     "MethodSyncSingleParam",
     "MultiParamSpec",
+    "NexusClient",
+    "NexusOperationCancellationType",
+    "NexusOperationHandle",
     "NondeterminismError",
     "ParamType",
     "ParentClosePolicy",
@@ -190,6 +199,7 @@ __all__ = [
     "cancellation_reason",
     "continue_as_new",
     "create_event_group",
+    "create_nexus_client",
     "current_update_info",
     "defn",
     "deprecate_patch",
