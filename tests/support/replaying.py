@@ -15,10 +15,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import wfcore.activity
-import wfcore.common
-import wfcore.exceptions
-import wfcore.workflow
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.json_form import history_from_json
 from wfcore.replay.instance import replay_history
@@ -120,17 +116,27 @@ def _stand_ins(folder: Path) -> Iterator[None]:
 
 @cache
 def _shared(path: Path) -> ModuleType:
-    return _load(path, f"conformance_{path.parent.name}_{path.stem}")
+    module = _load(path, f"conformance_{path.parent.name}_{path.stem}")
+    if path.stem == "scenario":
+        _open_gates(module)
+    return module
 
 
 def _load(path: Path, name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None and spec.loader is not None
+    assert spec is not None
+    assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # Stays there: type hints of its classes are looked up through it.
     sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
+
+
+def _open_gates(scenario: ModuleType) -> None:
+    """Nobody drives the scenarios here, so that their code never waits and never stumbles."""
+    scenario.hold = lambda name="": None  # type: ignore[attr-defined]
+    scenario.first_visits = lambda count, name="": False  # type: ignore[attr-defined]
 
 
 @cache

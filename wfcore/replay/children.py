@@ -475,7 +475,9 @@ class OtherWorkflow(ExternalWorkflowHandle[Any]):
             self._state,
             self._id,
             self._run_id or "",
-            reason=reason,
+            # The target sees who asked, in the words of Temporal's workers.
+            reason=f"Cancel requested by workflow with run id {self._state.info.run_id} "
+            f"with reason: {reason}",
             groups=markers(event_groups),
         )
         await request.delivered

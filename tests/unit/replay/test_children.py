@@ -305,7 +305,10 @@ def test_a_cancel_request_waits_for_its_delivery() -> None:
     run = LiveRun(Caller, "cancel")
     (command,) = run.work()
     assert command.attributes == commands.RequestCancelExternalWorkflowExecution(
-        namespace="test", workflow_id="other", reason="stop it"
+        namespace="test",
+        workflow_id="other",
+        reason=f"Cancel requested by workflow with run id {run.execution.run_id} "
+        "with reason: stop it",
     )
     run.add(
         events.RequestCancelExternalWorkflowExecutionFailed(
