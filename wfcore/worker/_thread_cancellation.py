@@ -26,6 +26,7 @@ class ThreadCancellation:
         self._thread_id: int | None = None
         self._wanted = False
         self._delivered = False
+        self._is_unsettled = False
         self._shields = 0
 
     def cancel(self) -> None:
@@ -76,8 +77,8 @@ class ThreadCancellation:
 
     def _deliver(self) -> None:
         if self._is_due():
-            self._delivered = True
-            _set_exception(self._thread_id, self._kind)
+            self._delivered = self._is_unsettled = True
+            _raise_in(self._thread_id, self._kind)
 
     def _start(self) -> None:
         with self._lock:
@@ -85,19 +86,38 @@ class ThreadCancellation:
             self._deliver()
 
     def _stop(self) -> None:
-        """Take back what was not delivered yet; the exception may come while this runs."""
+        """Make sure that nothing is delivered any more; it may come while this runs."""
         while True:
             try:
                 with self._lock:
-                    if self._thread_id is not None:
-                        _set_exception(self._thread_id, None)
                     self._thread_id = None
+                if self._is_unsettled:
+                    _take_pending()
+                    self._is_unsettled = False
             except self._kind:  # the function has ended, so it means nothing any more
                 continue
             return
 
 
-def _set_exception(thread_id: int | None, kind: type[BaseException] | None) -> None:
+class _Pending(BaseException):
+    """Takes the place of an exception that may or may not have been delivered."""
+
+
+def _take_pending() -> None:
+    """Leave no exception pending for this thread.
+
+    Setting none would do that too, but leaves CPython's flag up that one is pending, which slows
+    every thread and makes a traced one loop for ever (seen with 3.11).
+    """
+    try:
+        _raise_in(threading.get_ident(), _Pending)
+        while True:
+            pass
+    except _Pending:
+        return
+
+
+def _raise_in(thread_id: int | None, kind: type[BaseException]) -> None:
     ctypes.pythonapi.PyThreadState_SetAsyncExc(
-        ctypes.c_ulong(thread_id or 0), ctypes.py_object(kind) if kind is not None else None
+        ctypes.c_ulong(thread_id or 0), ctypes.py_object(kind)
     )
