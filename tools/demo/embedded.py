@@ -38,14 +38,14 @@ def play(account: Account, output: Path, keep_seconds: float) -> None:
     with start_worker(
         app, pool="threads", concurrency=SLOTS, perform_ping_check=False, shutdown_timeout=30
     ):
-        story.orders(account)
+        numbers = list(story.orders(account))
         report = story.flights(account, output)
-        story.show_orders(account)
+        story.show_orders(account, numbers)
         story.show_report(account, report)
     account.head("Where to look")
     account.say(f"log:      {output / 'demo.log'}")
     account.say(f"history:  export DATABASE_URL=sqlite:///{database}")
     account.say(f"          export DJANGO_SETTINGS_MODULE={SETTINGS}")
-    account.say("          .venv/bin/python manage.py workflow history order-1001")
+    account.say(f"          .venv/bin/python manage.py workflow history order-{numbers[0]}")
     account.say("          .venv/bin/python manage.py workflow show flights-2013")
     account.say("Done; nothing is left running.")

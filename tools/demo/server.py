@@ -16,7 +16,7 @@ from tools.stack import BEAT_READY, LOOPBACK, WEB_READY, WORKER_READY, Program, 
 SETTINGS = "tools.demo.settings"
 WORKERS = ("worker-1", "worker-2")
 SLOTS = 2
-ADMIN = "admin"
+ADMIN = "demo"
 SEARCH_SECONDS = 30.0
 LOOK_SECONDS = 0.05
 
@@ -27,18 +27,15 @@ def play(account: Account, output: Path, keep_seconds: float) -> None:
     with tempfile.TemporaryDirectory(prefix="wf-demo-") as scratch, services() as running:
         account.say(f"PostgreSQL {running.postgres.version}, Redis {running.redis.version}")
         password = secrets.token_urlsafe(9)
-        environment = {
-            **running.environment(),
-            "DJANGO_SETTINGS_MODULE": SETTINGS,
-            "DJANGO_SUPERUSER_PASSWORD": password,
-        }
+        environment = {**running.environment(), "DJANGO_SETTINGS_MODULE": SETTINGS}
         os.environ.update(environment)
         with Stack(Path(scratch), environment) as stack:
             base = _start(stack, account)
             os.environ["DEMO_LOG"] = str(Path(scratch) / "demo.log")
             django.setup()
-            _tell_the_story(stack, account, output)
-            _where_to_look(account, environment, base, password)
+            numbers = _tell_the_story(stack, account, output)
+            _make_admin(password)
+            _where_to_look(account, environment, base, password, numbers[0])
             if keep_seconds:
                 account.say(f"All of it stays up for {keep_seconds:.0f} s; Ctrl-C ends it sooner.")
                 time.sleep(keep_seconds)
@@ -49,9 +46,6 @@ def play(account: Account, output: Path, keep_seconds: float) -> None:
 def _start(stack: Stack, account: Account) -> str:
     account.head("Starting the project")
     stack.manage("migrate", "--verbosity=0")
-    stack.manage(
-        "createsuperuser", "--noinput", f"--username={ADMIN}", f"--email={ADMIN}@example.org"
-    )
     port = free_port()
     started = [(_start_worker(stack, name), WORKER_READY) for name in WORKERS]
     started += [(_start_workflow_worker(stack), WORKER_READY)]
@@ -71,7 +65,17 @@ def _start_workflow_worker(stack: Stack) -> Program:
     return stack.worker("worker-workflows", slots=1, queues=["celery.workflow"])
 
 
-def _tell_the_story(stack: Stack, account: Account, output: Path) -> None:
+def _make_admin(password: str) -> None:
+    """An account of the demo's own, also in a database that was given."""
+    from django.contrib.auth.models import User  # noqa: PLC0415
+
+    user, _ = User.objects.get_or_create(username=ADMIN)
+    user.is_staff = user.is_superuser = True
+    user.set_password(password)
+    user.save()
+
+
+def _tell_the_story(stack: Stack, account: Account, output: Path) -> list[str]:
     # Models load only now: Django is set up for this run's servers.
     from tools.demo import story  # noqa: PLC0415
 
@@ -82,10 +86,11 @@ def _tell_the_story(stack: Stack, account: Account, output: Path) -> None:
         _start_worker(stack, program.name)
         account.tell(program.name, "started again")
 
-    story.orders(account)
+    numbers = list(story.orders(account))
     report = story.flights(account, output, kill_a_worker)
-    story.show_orders(account)
+    story.show_orders(account, numbers)
     story.show_report(account, report)
+    return numbers
 
 
 def _busy_worker(stack: Stack) -> tuple[Program, str]:
@@ -104,7 +109,9 @@ def _busy_worker(stack: Stack) -> tuple[Program, str]:
     raise RuntimeError("no worker was at work")
 
 
-def _where_to_look(account: Account, environment: dict[str, str], base: str, password: str) -> None:
+def _where_to_look(
+    account: Account, environment: dict[str, str], base: str, password: str, number: str
+) -> None:
     account.head("Where to look")
     account.say(f"admin:    {base}/admin/   user {ADMIN}, password {password}")
     runs = f"{base}/api/v1/namespaces/default/workflows"
@@ -115,5 +122,5 @@ def _where_to_look(account: Account, environment: dict[str, str], base: str, pas
     )
     account.say("history:  export " + exports)
     account.say("          .venv/bin/python manage.py workflow list")
-    account.say("          .venv/bin/python manage.py workflow history order-1001")
+    account.say(f"          .venv/bin/python manage.py workflow history order-{number}")
     account.say("          .venv/bin/python manage.py workflow show flights-2013")

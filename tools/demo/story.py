@@ -3,11 +3,13 @@
 import csv
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+from django.db import connection
 
 from examples.flights.workflows import FlightsReport, Report, ReportRequest
 from examples.orders import services as shop
@@ -18,6 +20,7 @@ from wfapp.client import get_client
 LOOK_SECONDS = 0.2
 LIMIT_SECONDS = 180.0
 STOCK = 100
+FIRST_NUMBER = 1001
 #: the report is interrupted when so many months are done
 MONTHS_BEFORE_THE_FAULT = 3
 ALL_MONTHS = list(range(1, 13))
@@ -33,7 +36,6 @@ class DemoError(RuntimeError):
 class Customer:
     """An order of the demo and its fate."""
 
-    number: str
     sku: str
     says: str
     #: None: says nothing
@@ -43,10 +45,10 @@ class Customer:
 
 
 CUSTOMERS = (
-    Customer("1001", "lamp", "is approved at once", True, timedelta(seconds=1), "shipped"),
-    Customer("1002", "chair", "is approved on a reminder", True, timedelta(seconds=7), "shipped"),
-    Customer("1003", "table", "is refused", False, timedelta(seconds=4), "refused"),
-    Customer("1004", "lamp", "hears nothing", None, ends="expired"),
+    Customer("lamp", "is approved at once", True, timedelta(seconds=1), "shipped"),
+    Customer("chair", "is approved on a reminder", True, timedelta(seconds=7), "shipped"),
+    Customer("table", "is refused", False, timedelta(seconds=4), "refused"),
+    Customer("lamp", "hears nothing", None, ends="expired"),
 )
 
 
@@ -67,48 +69,49 @@ class Followed:
             time.sleep(LOOK_SECONDS)
 
 
-def orders(account: Account) -> None:
-    """Four orders with four fates; each is checked at its end."""
+def orders(account: Account) -> dict[str, Customer]:
+    """Four orders with four fates, by number; each is checked at its end."""
     account.head("Orders: reserve, charge (fails twice), wait for approval, ship, or undo it all")
     for sku, price_cents in (("lamp", 4900), ("chair", 12900), ("table", 39900)):
         Product.objects.get_or_create(
             sku=sku,
             defaults={"name": sku.title(), "price_cents": price_cents, "available": STOCK},
         )
+    # A database that was given may have orders of an earlier demo.
+    first = FIRST_NUMBER + Order.objects.count()
+    placed = {str(first + place): customer for place, customer in enumerate(CUSTOMERS)}
     timers = []
     followed = Followed()
-    for customer in CUSTOMERS:
-        account.say(f"order {customer.number}: one {customer.sku}; it {customer.says}")
-        shop.place_order(
-            customer.number, sku=customer.sku, quantity=1, email=f"{customer.sku}@example.org"
-        )
-        name = f"order {customer.number}"
-        followed.followers.append(follow(name, shop.workflow_id(customer.number), account))
+    for number, customer in placed.items():
+        account.say(f"order {number}: one {customer.sku}; it {customer.says}")
+        shop.place_order(number, sku=customer.sku, quantity=1, email=f"{customer.sku}@example.org")
+        followed.followers.append(follow(f"order {number}", shop.workflow_id(number), account))
         if customer.approved is not None:
-            timers.append(_decide_later(customer, account))
+            timers.append(_decide_later(number, customer, account))
     account.say()
     try:
         followed.until_closed()
     finally:
         for timer in timers:
             timer.cancel()
-    for customer in CUSTOMERS:
-        status = Order.objects.get(number=customer.number).status
+    for number, customer in placed.items():
+        status = Order.objects.get(number=number).status
         if status != customer.ends:
-            raise DemoError(f"order {customer.number} is {status}, not {customer.ends}")
+            raise DemoError(f"order {number} is {status}, not {customer.ends}")
+    return placed
 
 
-def show_orders(account: Account) -> None:
+def show_orders(account: Account, numbers: Sequence[str]) -> None:
     account.head("The shop's books")
-    for customer in CUSTOMERS:
-        state = shop.state(customer.number)
-        order = Order.objects.get(number=customer.number)
+    for number in numbers:
+        state = shop.state(number)
+        order = Order.objects.get(number=number)
         account.say(
             f"order {order.number}  {order.status:<9} {order.tracking or '-':<16}"
             f" reminded {state.reminders} times, decided by {state.approver or 'nobody'}"
         )
-    tries = LedgerEntry.objects.filter(order_number=CUSTOMERS[0].number).order_by("started_at")
-    account.say(f"how order {CUSTOMERS[0].number} went, from the ledger of its steps:")
+    tries = LedgerEntry.objects.filter(order_number=numbers[0]).order_by("started_at")
+    account.say(f"how order {numbers[0]} went, from the ledger of its steps:")
     for entry in tries:
         end = entry.failure or ("done" if entry.ended_at else "its process died")
         account.say(f"    {entry.step:<16} attempt {entry.attempt}  {end}")
@@ -166,11 +169,12 @@ def follow(name: str, workflow_id: str, account: Account) -> Follower:
     return Follower(name, account, history)
 
 
-def _decide_later(customer: Customer, account: Account) -> threading.Timer:
+def _decide_later(number: str, customer: Customer, account: Account) -> threading.Timer:
     def decide() -> None:
         words = "approved" if customer.approved else "refused"
-        account.tell("the shop", f"order {customer.number} is {words}")
-        shop.decide(customer.number, approved=bool(customer.approved), by="Ada")
+        account.tell("the shop", f"order {number} is {words}")
+        shop.decide(number, approved=bool(customer.approved), by="Ada")
+        connection.close()
 
     timer = threading.Timer(customer.after.total_seconds(), decide)
     timer.daemon = True
