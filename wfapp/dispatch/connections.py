@@ -121,7 +121,9 @@ def _watch_idle(connection: BaseDatabaseWrapper, **_: Any) -> None:
 
 
 class _IdleCheck:
-    """Django asks once a task whether a connection lives; a long activity needs that more often."""
+    """Django asks once a task whether a connection lives, and with a pool never; a long activity
+    needs to know it after each pause.
+    """
 
     def __init__(self, connection: Any, check: Callable[[], None]) -> None:
         self._connection = connection
@@ -135,7 +137,14 @@ class _IdleCheck:
         if raw is not self._raw:
             # Being opened: a question would begin a transaction before autocommit is set.
             self._raw = raw
-        elif now - self._used_at > IDLE.total_seconds() and not self._connection.in_atomic_block:
-            self._connection.health_check_done = False
+        elif self._was_idle(now) and is_lost(self._connection):
+            self._connection.close()
+            self._raw = None
         self._used_at = now
         self._check()
+
+    def _was_idle(self, now: float) -> bool:
+        """For a while, and not in the middle of a transaction, whose loss must be told."""
+        connection = self._connection
+        paused = now - self._used_at > IDLE.total_seconds()
+        return paused and connection.autocommit and not connection.in_atomic_block

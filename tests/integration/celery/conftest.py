@@ -123,15 +123,16 @@ class Workers:
         wait: bool = True,
         env: Mapping[str, str] | None = None,
     ) -> Program:
-        program = self._in(
-            env or {},
-            lambda: self._world.stack.worker(
-                f"w{next(_numbers)}",
-                slots=slots,
-                queues=queues,
-                extra=[f"--pool={pool}", "--without-gossip", "--without-mingle", *extra],
-            ),
-        )
+        name = f"w{next(_numbers)}"
+        # Not `Stack.worker`: Celery patches for gevent by the first --pool that it finds.
+        arguments = [
+            *("celery", "-A", "settings", "worker", f"--pool={pool}", f"--concurrency={slots}"),
+            *(f"--hostname={name}@localhost", "--loglevel=INFO"),
+            *("--without-gossip", "--without-mingle"),
+            *((f"--queues={','.join(queues)}",) if queues else ()),
+            *extra,
+        ]
+        program = self._in(env or {}, lambda: self._world.stack.start(name, *arguments))
         self._started.append(program)
         if wait:
             program.wait_for(WORKER_READY)
