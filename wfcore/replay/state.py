@@ -61,7 +61,7 @@ class RunState:
         self.turns = 0
         #: The workflow's time in nanoseconds since the epoch.
         self.time_ns = 0
-        #: Search attributes as they are now, patches' included.
+        #: Search attributes as they are now; what patches write there is the run's alone.
         self.search_attributes: dict[str, Payload] = {}
         self._numbers: dict[str, int] = {}
         # Known from the first activation on.

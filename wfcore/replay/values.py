@@ -7,6 +7,7 @@ from typing import Any
 
 from wfcore.converter import (
     ActivitySerializationContext,
+    CompositePayloadConverter,
     DataConverter,
     WithSerializationContext,
     WorkflowSerializationContext,
@@ -21,24 +22,25 @@ _NOTHING = Payloads()
 class Values:
     """A data converter without its codec, for one context."""
 
-    __slots__ = ("_converter", "_failures", "payloads")
+    __slots__ = ("_converter", "_failures", "_wants_context", "payloads")
 
     def __init__(self, converter: DataConverter) -> None:
         self._converter = converter
         self._failures = converter.failure_converter
         #: The payload converter itself.
         self.payloads = converter.payload_converter
+        self._wants_context = _wants(self.payloads) or _wants(self._failures)
 
     def for_workflow(self, namespace: str, workflow_id: str) -> Values:
         """The same for a workflow: this run's own, a child's or another one's."""
-        if not self._wants_context():
+        if not self._wants_context:
             return self
         context = WorkflowSerializationContext(namespace, workflow_id)
         return Values(self._converter.with_context(context))
 
     def for_activity(self, context: Callable[[], ActivitySerializationContext]) -> Values:
         """The same for an activity that this run calls."""
-        return Values(self._converter.with_context(context())) if self._wants_context() else self
+        return Values(self._converter.with_context(context())) if self._wants_context else self
 
     def encode(self, values: Sequence[Any]) -> Payloads | None:
         """Arguments; nothing for no values."""
@@ -102,7 +104,13 @@ class Values:
             details=self.payloads.to_payload(details) if details else None,
         )
 
-    def _wants_context(self) -> bool:
-        return isinstance(self.payloads, WithSerializationContext) or isinstance(
-            self._failures, WithSerializationContext
-        )
+
+def _wants(part: object) -> bool:
+    """Whether a converter, or a part of it, takes a context; asked once, not for each call."""
+    if not isinstance(part, WithSerializationContext):
+        return False
+    if type(part).with_context is not CompositePayloadConverter.with_context:
+        return True
+    return isinstance(part, CompositePayloadConverter) and any(
+        map(_wants, part.converters.values())
+    )
