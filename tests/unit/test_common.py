@@ -2,19 +2,23 @@
 
 import functools
 from collections.abc import Callable, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from wfcore.common import (
     UNSET,
+    AutoUpgradeVersioningOverride,
     MetricMeter,
+    OneTimeVersioningOverride,
+    PinnedVersioningOverride,
     Priority,
     RetryPolicy,
     SearchAttributeKey,
     SearchAttributePair,
     TypedSearchAttributes,
+    VersioningOverride,
     WorkerDeploymentVersion,
     arg_or_args,
     type_hints_from_func,
@@ -23,6 +27,7 @@ from wfcore.converter import (
     priority_from_protocol,
     priority_to_protocol,
     retry_policy_to_protocol,
+    versioning_override_to_protocol,
 )
 from wfcore.protocol import common as protocol
 
@@ -95,6 +100,24 @@ def test_a_priority_key_is_a_positive_integer() -> None:
         Priority(priority_key="high")  # type: ignore[arg-type]
 
 
+def test_a_versioning_override_is_stored_by_its_kind() -> None:
+    version = WorkerDeploymentVersion("shop", "1")
+    pinned = versioning_override_to_protocol(PinnedVersioningOverride(version))
+    assert pinned.pinned is not None
+    assert pinned.pinned.version is not None
+    assert pinned.pinned.version.build_id == "1"
+    assert versioning_override_to_protocol(AutoUpgradeVersioningOverride()).auto_upgrade
+    once = versioning_override_to_protocol(OneTimeVersioningOverride(version))
+    assert once.one_time is not None
+    assert once.one_time.target_deployment_version is not None
+
+    class Unknown(VersioningOverride):
+        pass
+
+    with pytest.raises(TypeError, match="use PinnedVersioningOverride"):
+        versioning_override_to_protocol(Unknown())
+
+
 def test_a_deployment_version_is_read_as_it_is_written() -> None:
     version = WorkerDeploymentVersion("shop", "1.2.3")
     assert WorkerDeploymentVersion.from_canonical_string("shop.1.2.3") == version
@@ -153,6 +176,29 @@ def test_a_key_is_made_from_the_type_in_the_metadata(kind: str) -> None:
     key = SearchAttributeKey.from_metadata_type("A", kind)
     assert key is not None
     assert key.indexed_value_type.metadata_type == kind
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a"], "KEYWORD"),
+        (["a", "b"], "KEYWORD_LIST"),
+        ([1], "INT"),
+        ([True], "BOOL"),
+        ([1.5], "DOUBLE"),
+        ([datetime(2026, 1, 1, tzinfo=UTC)], "DATETIME"),
+    ],
+)
+def test_a_key_is_guessed_from_untyped_values(values: Any, kind: str) -> None:
+    key = SearchAttributeKey.guess_from_untyped_values("A", values)
+    assert key is not None
+    assert key.indexed_value_type.name == kind
+
+
+def test_nothing_is_guessed_from_nothing() -> None:
+    assert SearchAttributeKey.guess_from_untyped_values("A", []) is None
+    odd: Any = [object()]
+    assert SearchAttributeKey.guess_from_untyped_values("A", odd) is None
 
 
 def test_a_list_of_keywords_has_a_class_to_check_against() -> None:

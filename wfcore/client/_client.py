@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Required, Self, TypedDict, Unpack, overload
+from typing import Any, Concatenate, Required, Self, TypedDict, Unpack, overload
 
 from wfcore.client._calls import Calls, ThreadCalls
 from wfcore.client._executions import WorkflowExecutionCount
@@ -39,6 +39,7 @@ from wfcore.service.workflow_service import WorkflowService
 from wfcore.workflow import (
     MethodAsyncNoParam,
     MethodAsyncSingleParam,
+    MultiParamSpec,
     ParamType,
     WorkflowDefinition,
 )
@@ -80,6 +81,12 @@ class StartOptions(TypedDict, total=False):
     request_eager_start: bool
     priority: Priority
     versioning_override: VersioningOverride | None
+
+
+class StartOptionsWithArgs(StartOptions, total=False):
+    """The keyword arguments of a start whose workflow takes several arguments."""
+
+    args: Required[Sequence[Any]]
 
 
 class AnyStartOptions(StartOptions, total=False):
@@ -216,7 +223,14 @@ class Client:
     @overload
     async def start_workflow(
         self,
-        workflow: str | Callable[..., Any],
+        workflow: Callable[Concatenate[SelfType, MultiParamSpec], Awaitable[ReturnType]],
+        **options: Unpack[StartOptionsWithArgs],
+    ) -> WorkflowHandle[SelfType, ReturnType]: ...
+
+    @overload
+    async def start_workflow(
+        self,
+        workflow: str,
         arg: Any = UNSET,
         **options: Unpack[AnyStartOptions],
     ) -> WorkflowHandle[Any, Any]: ...
@@ -325,7 +339,14 @@ class Client:
     @overload
     async def execute_workflow(
         self,
-        workflow: str | Callable[..., Any],
+        workflow: Callable[Concatenate[SelfType, MultiParamSpec], Awaitable[ReturnType]],
+        **options: Unpack[StartOptionsWithArgs],
+    ) -> ReturnType: ...
+
+    @overload
+    async def execute_workflow(
+        self,
+        workflow: str,
         arg: Any = UNSET,
         **options: Unpack[AnyStartOptions],
     ) -> Any: ...
@@ -342,7 +363,7 @@ class Client:
             WorkflowFailureError: it did not complete.
             WorkflowAlreadyStartedError: the policies don't allow another run of this id.
         """
-        handle = await self.start_workflow(workflow, arg, **options)
+        handle: WorkflowHandle[Any, Any] = await self.start_workflow(workflow, arg, **options)
         return await handle.result()
 
     # --- finding ---
@@ -367,10 +388,7 @@ class Client:
 
     def get_workflow_handle_for(
         self,
-        workflow: (
-            MethodAsyncNoParam[SelfType, ReturnType]
-            | MethodAsyncSingleParam[SelfType, Any, ReturnType]
-        ),
+        workflow: Callable[Concatenate[SelfType, MultiParamSpec], Awaitable[ReturnType]],
         workflow_id: str,
         *,
         run_id: str | None = None,

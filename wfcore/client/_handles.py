@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, TypeVar, overload
 
 from wfcore import exceptions
 from wfcore.client._errors import WorkflowContinuedAsNewError, WorkflowFailureError
@@ -35,6 +35,7 @@ from wfcore.protocol.failures import Failure
 from wfcore.workflow import (
     MethodSyncOrAsyncNoParam,
     MethodSyncOrAsyncSingleParam,
+    MultiParamSpec,
     ParamType,
     QueryDefinition,
     SignalDefinition,
@@ -231,7 +232,17 @@ class WorkflowHandle(Generic[SelfType, ReturnType]):
     @overload
     async def signal(
         self,
-        signal: str | Callable[..., Any],
+        signal: Callable[Concatenate[SelfType, MultiParamSpec], Awaitable[None] | None],
+        *,
+        args: Sequence[Any],
+        rpc_metadata: Mapping[str, str | bytes] = {},
+        rpc_timeout: timedelta | None = None,
+    ) -> None: ...
+
+    @overload
+    async def signal(
+        self,
+        signal: str,
         arg: Any = UNSET,
         *,
         args: Sequence[Any] = (),
@@ -289,7 +300,18 @@ class WorkflowHandle(Generic[SelfType, ReturnType]):
     @overload
     async def query(
         self,
-        query: str | Callable[..., Any],
+        query: Callable[Concatenate[SelfType, MultiParamSpec], LocalReturnType],
+        *,
+        args: Sequence[Any],
+        reject_condition: QueryRejectCondition | None = None,
+        rpc_metadata: Mapping[str, str | bytes] = {},
+        rpc_timeout: timedelta | None = None,
+    ) -> LocalReturnType: ...
+
+    @overload
+    async def query(
+        self,
+        query: str,
         arg: Any = UNSET,
         *,
         args: Sequence[Any] = (),

@@ -27,7 +27,7 @@ from wfcore.client._iterators import (
     WorkflowExecutionAsyncIterator,
     WorkflowHistoryEventAsyncIterator,
 )
-from wfcore.common import HeaderCodecBehavior, Priority
+from wfcore.common import HeaderCodecBehavior
 from wfcore.converter import (
     DataConverter,
     WorkflowSerializationContext,

@@ -498,6 +498,19 @@ async def test_runs_are_counted(world: World) -> None:
     ]
 
 
+async def test_pages_of_events_can_be_fetched_by_hand(world: World) -> None:
+    handle = await _start(world)
+    await handle.signal(Order.pay, 1)
+    events = handle.fetch_history_events(page_size=1)
+    await events.fetch_next_page()
+    assert events.current_page is not None
+    # Events that were written together are not parted.
+    assert [event.event_id for event in events.current_page] == [1, 2]
+    assert events.current_page_index == 0
+    rest = handle.fetch_history_events(next_page_token=events.next_page_token)
+    assert [event.event_id async for event in rest] == [3]
+
+
 async def test_events_can_be_followed_to_the_end(world: World) -> None:
     handle = await _start(world)
     seen: list[EventType] = []
@@ -583,6 +596,32 @@ async def test_interceptors_stand_around_the_calls() -> None:
     expected = Payload(metadata={"encoding": b"json/plain"}, data=b'"acme"')
     assert started.header.fields == {"tenant": expected}
     assert watching.signals == ["pay"]
+
+
+async def test_an_interceptor_that_overrides_nothing_changes_nothing() -> None:
+    class Passing(Interceptor):
+        def intercept_client(self, next: OutboundInterceptor) -> OutboundInterceptor:
+            return OutboundInterceptor(next)
+
+    world = World(interceptors=[Passing(), Interceptor()])
+    handle = await _start(world)
+    world.answer()
+    await handle.signal(Order.pay, 1)
+    world.answer()
+    world.answer_queries(lambda name, args: _answered({"total": 1}))
+    assert await handle.query(Order.status) == Receipt(1)
+    assert (await handle.describe()).id == "order-1"
+    assert [run.id async for run in world.client.list_workflows()] == ["order-1"]
+    assert (await world.client.count_workflows()).count == 1
+    await handle.cancel()
+    await handle.terminate()
+    with pytest.raises(WorkflowFailureError):
+        await handle.result()
+
+
+async def test_plugins_are_refused(world: World) -> None:
+    with pytest.raises(ValueError, match="plugins are not supported"):
+        Client(world.service, plugins=[object()])
 
 
 async def test_the_settings_make_another_client(world: World) -> None:

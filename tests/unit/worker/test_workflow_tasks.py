@@ -530,6 +530,31 @@ async def test_a_codec_is_on_all_data_in_the_history() -> None:
     assert events[-1].attributes.result.payloads[0].data == b"294"  # type: ignore[attr-defined]
 
 
+class Unreadable(Reverse):
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        raise ValueError("no key")
+
+
+async def test_a_codec_that_fails_fails_the_task() -> None:
+    converter = dataclasses.replace(DataConverter.default, payload_codec=Unreadable())
+    world = World([Order], [charge], data_converter=converter)
+    handle = await _start(world)
+    task = world.workflow_task()
+    await asyncio.to_thread(world.runner.run, task)
+    failed = (await event_of(handle, EventType.WORKFLOW_TASK_FAILED)).attributes
+    assert isinstance(failed, WorkflowTaskFailed)
+    assert failed.failure is not None
+    assert failed.failure.message == "no key"
+    assert world.cache.statistics.size == 0
+
+
+async def test_without_a_limit_nothing_is_watched() -> None:
+    world = World([Order], [charge], deadlock_timeout=None)
+    handle = await _start(world)
+    world.settle()
+    assert await handle.result() == 20
+
+
 class Doubling(Interceptor):
     def workflow_interceptor_class(
         self, input: WorkflowInterceptorClassInput
