@@ -1,0 +1,1 @@
+"""When something is to happen again and again."""
