@@ -19,14 +19,16 @@ from wfcore.history.change import Change
 from wfcore.history.deadlines import next_deadline
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.history.machines import activity
+from wfcore.history.machines import activity, child
 from wfcore.history.machines.activity import Decision
 from wfcore.history.rebuild import rebuild, visible_tail
 from wfcore.history.requests import (
+    Acknowledge,
     Answer,
     Arrive,
     ClaimTask,
     CompleteTask,
+    Delivered,
     DeliverInbox,
     Due,
     FailTask,
@@ -36,21 +38,44 @@ from wfcore.history.requests import (
     TaskToken,
     TerminateRun,
 )
-from wfcore.history.state import InboxItem, MutableState, PendingActivity, TaskClaim
+from wfcore.history.state import (
+    DeliveryKind,
+    InboxItem,
+    MutableState,
+    PendingActivity,
+    TaskClaim,
+)
+from wfcore.history.step import CHILD_ENDS
 from wfcore.history.transition import apply, needs, start, waiting_item
 from wfcore.protocol import commands
 from wfcore.protocol import events as ev
 from wfcore.protocol.commands import Command
-from wfcore.protocol.common import ActivityType, RetryPolicy, TaskQueue, WorkflowType
+from wfcore.protocol.common import (
+    ActivityType,
+    RetryPolicy,
+    TaskQueue,
+    WorkflowExecution,
+    WorkflowType,
+)
 from wfcore.protocol.enums import WorkflowTaskFailedCause
 from wfcore.protocol.events import CLOSING, HistoryEvent
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
+from wfcore.protocol.message import Message
 from wfcore.protocol.payloads import Memo, Payload, Payloads, SearchAttributes
 from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMESPACE = "default"
 QUEUE = "orders"
+#: What becomes of things done to other workflows.
+EXTERNAL_FACTS = (
+    ev.ChildWorkflowExecutionStarted,
+    ev.StartChildWorkflowExecutionFailed,
+    ev.ExternalWorkflowExecutionSignaled,
+    ev.SignalExternalWorkflowExecutionFailed,
+    ev.ExternalWorkflowExecutionCancelRequested,
+    ev.RequestCancelExternalWorkflowExecutionFailed,
+)
 #: Kinds whose time may lie before that of the event in front.
 LATE_KINDS = (
     ev.ActivityTaskStarted,
@@ -62,6 +87,8 @@ LATE_KINDS = (
     ev.WorkflowExecutionSignaled,
     ev.WorkflowExecutionCancelRequested,
     ev.WorkflowExecutionOptionsUpdated,
+    *EXTERNAL_FACTS,
+    *CHILD_ENDS,
 )
 
 
@@ -138,6 +165,22 @@ def upsert_search_attributes(**fields: Payload) -> Command:
     )
 
 
+def start_child(workflow_id: str = "child-1", **options: Any) -> Command:
+    options.setdefault("workflow_type", WorkflowType(name="Item"))
+    return Command.of(commands.StartChildWorkflowExecution(workflow_id=workflow_id, **options))
+
+
+def signal_external(workflow_id: str = "other-1", name: str = "note", **options: Any) -> Command:
+    options.setdefault("execution", WorkflowExecution(workflow_id=workflow_id))
+    return Command.of(commands.SignalExternalWorkflowExecution(signal_name=name, **options))
+
+
+def cancel_external(workflow_id: str = "other-1", **options: Any) -> Command:
+    return Command.of(
+        commands.RequestCancelExternalWorkflowExecution(workflow_id=workflow_id, **options)
+    )
+
+
 def token_of(claim: TaskClaim) -> TaskToken:
     return TaskToken(
         scheduled_event_id=claim.scheduled_event_id,
@@ -208,6 +251,8 @@ class Run:
             self.put(answer.waiting)
         else:
             self._save(change)
+            for item in answer.to_inbox:
+                self.put(item)
         if answer.error is not None:
             raise answer.error
         return answer
@@ -261,8 +306,14 @@ class Run:
             assert event.event_time >= high or isinstance(event.attributes, LATE_KINDS)
             high = max(high, event.event_time)
         assert change.next_deadline == next_deadline(self.state)
+        for event_id, delivery in self.state.volatile.deliveries.items():
+            assert 1 <= event_id <= len(self.events)
+            assert change.next_deadline is not None
+            assert change.next_deadline <= delivery.due_at
         if not self.state.is_open:
-            assert change.next_deadline is None
+            kinds = {delivery.kind for delivery in self.state.volatile.deliveries.values()}
+            assert kinds <= {DeliveryKind.CLOSE_CHILD, DeliveryKind.REPORT}
+            assert (change.next_deadline is None) is (not kinds)
             assert self.state.volatile.task is None
             return
         ending = {
@@ -370,6 +421,36 @@ class Run:
     def deliver(self) -> "Run":
         self.apply(DeliverInbox())
         return self
+
+    # ---- other workflows
+
+    def initiated(self, event_id: int = 0) -> HistoryEvent:
+        """The event that asked for a child, a signal or a cancel; the last one if not named."""
+        pending = self.state.recorded.children or self.state.volatile.deliveries
+        return self.events[(event_id or max(pending)) - 1]
+
+    def acknowledge(self, kind: DeliveryKind, event_id: int, fact: Message | None) -> Answer:
+        """One delivery is done."""
+        return self.apply(Acknowledge(done=(Delivered(kind=kind, event_id=event_id, fact=fact),)))
+
+    def child_starts(self, event_id: int = 0, run_id: str = "child-run") -> Answer:
+        initiated = self.initiated(event_id)
+        fact = child.started(initiated, run_id)
+        return self.acknowledge(DeliveryKind.START_CHILD, initiated.event_id, fact)
+
+    def child_is_refused(self, event_id: int = 0) -> Answer:
+        initiated = self.initiated(event_id)
+        fact = child.refused(initiated)
+        return self.acknowledge(DeliveryKind.START_CHILD, initiated.event_id, fact)
+
+    def child_ends(self, closing: "Run", event_id: int = 0, run_id: str = "") -> Answer:
+        """The child tells how it has ended; with `run_id` its start too."""
+        initiated = self.initiated(event_id)
+        begun = child.started(initiated, run_id) if run_id else None
+        recorded = msgspec.structs.replace(
+            closing.state.recorded, parent_initiated_event_id=initiated.event_id
+        )
+        return self.apply(Arrive(item=child.report(recorded, closing.events[-1], begun)))
 
     # ---- activities
 

@@ -16,6 +16,7 @@ from wfcore.exceptions import InvalidArgumentError
 from wfcore.history.limits import Limits
 from wfcore.history.machines import activity
 from wfcore.history.requests import (
+    Arrive,
     AttachStartRequest,
     ClaimTask,
     CompleteTask,
@@ -27,12 +28,13 @@ from wfcore.history.requests import (
     StartRun,
     TerminateRun,
 )
-from wfcore.history.state import PendingActivity
+from wfcore.history.state import DeliveryKind, InboxItem, PendingActivity
+from wfcore.history.step import CHILD_ENDS
 from wfcore.history.transition import start
 from wfcore.protocol import commands, json_form
 from wfcore.protocol import events as ev
 from wfcore.protocol.commands import Command
-from wfcore.protocol.enums import ContinueAsNewInitiator, TaskQueueKind, TimeoutType
+from wfcore.protocol.enums import TaskQueueKind, TimeoutType
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
 from wfcore.protocol.events import HistoryEvent
 
@@ -106,7 +108,8 @@ class _Play:
             workflow_run_timeout=started.workflow_run_timeout,
             workflow_task_timeout=started.workflow_task_timeout,
             retry_policy=started.retry_policy,
-            workflow_start_delay=backoff,
+            workflow_start_delay=None if started.cron_schedule else backoff,
+            cron_schedule=started.cron_schedule,
             memo=started.memo,
             search_attributes=started.search_attributes,
             header=started.header,
@@ -127,6 +130,7 @@ class _Play:
                 run_id=started.original_execution_run_id,
                 request=request,
                 signal=signal,
+                first_workflow_task_backoff=backoff if started.cron_schedule else None,
                 eager_claim=eager,
                 parent_namespace=started.parent_workflow_namespace,
                 parent_namespace_id=started.parent_workflow_namespace_id,
@@ -404,6 +408,29 @@ class _Play:
             )
         )
 
+    # ---- other workflows
+
+    def _answered(self, kind: DeliveryKind) -> Callable[[HistoryEvent, Any], None]:
+        def answer(event: HistoryEvent, attributes: Any) -> None:
+            self.run.acknowledge(kind, attributes.initiated_event_id, attributes)
+
+        return answer
+
+    def child_answered(self, event: HistoryEvent, attributes: Any) -> None:
+        self._answered(DeliveryKind.START_CHILD)(event, attributes)
+
+    def signal_answered(self, event: HistoryEvent, attributes: Any) -> None:
+        self._answered(DeliveryKind.SIGNAL)(event, attributes)
+
+    def cancel_answered(self, event: HistoryEvent, attributes: Any) -> None:
+        self._answered(DeliveryKind.CANCEL)(event, attributes)
+
+    def child_ended(self, event: HistoryEvent, attributes: Any) -> None:
+        told = msgspec.structs.replace(attributes, started_event_id=0)
+        self.run.apply(Arrive(item=InboxItem(event_time=event.event_time, attributes=told)))
+
+    # ---- time
+
     def timer_fired(self, event: HistoryEvent, attributes: ev.TimerFired) -> None:
         self.run.apply(Due())
 
@@ -478,6 +505,45 @@ _COMMANDS: dict[type[Any], Callable[[Any], Any]] = {
         "use_workflow_build_id",
         "priority",
     ),
+    ev.StartChildWorkflowExecutionInitiated: _same(
+        commands.StartChildWorkflowExecution,
+        "namespace",
+        "workflow_id",
+        "workflow_type",
+        "task_queue",
+        "input",
+        "workflow_execution_timeout",
+        "workflow_run_timeout",
+        "workflow_task_timeout",
+        "parent_close_policy",
+        "workflow_id_reuse_policy",
+        "retry_policy",
+        "cron_schedule",
+        "header",
+        "memo",
+        "search_attributes",
+        "inherit_build_id",
+        "priority",
+    ),
+    ev.SignalExternalWorkflowExecutionInitiated: lambda attributes: (
+        commands.SignalExternalWorkflowExecution(
+            namespace=attributes.namespace,
+            execution=attributes.workflow_execution,
+            signal_name=attributes.signal_name,
+            input=attributes.input,
+            child_workflow_only=attributes.child_workflow_only,
+            header=attributes.header,
+        )
+    ),
+    ev.RequestCancelExternalWorkflowExecutionInitiated: lambda attributes: (
+        commands.RequestCancelExternalWorkflowExecution(
+            namespace=attributes.namespace,
+            workflow_id=attributes.workflow_execution.workflow_id,
+            run_id=attributes.workflow_execution.run_id,
+            child_workflow_only=attributes.child_workflow_only,
+            reason=attributes.reason,
+        )
+    ),
     ev.ActivityTaskCancelRequested: _same(commands.RequestCancelActivityTask, "scheduled_event_id"),
     ev.TimerStarted: _same(commands.StartTimer, "timer_id", "start_to_fire_timeout"),
     ev.TimerCanceled: _same(commands.CancelTimer, "timer_id"),
@@ -517,6 +583,13 @@ _PLAYERS: dict[type[Any], Callable[..., None]] = {
     ev.WorkflowExecutionSignaled: _Play.signaled,
     ev.WorkflowExecutionCancelRequested: _Play.cancel_requested,
     ev.WorkflowExecutionOptionsUpdated: _Play.options_updated,
+    ev.ChildWorkflowExecutionStarted: _Play.child_answered,
+    ev.StartChildWorkflowExecutionFailed: _Play.child_answered,
+    ev.ExternalWorkflowExecutionSignaled: _Play.signal_answered,
+    ev.SignalExternalWorkflowExecutionFailed: _Play.signal_answered,
+    ev.ExternalWorkflowExecutionCancelRequested: _Play.cancel_answered,
+    ev.RequestCancelExternalWorkflowExecutionFailed: _Play.cancel_answered,
+    **dict.fromkeys(CHILD_ENDS, _Play.child_ended),
     ev.TimerFired: _Play.timer_fired,
     ev.WorkflowExecutionTerminated: _Play.terminated,
     ev.WorkflowExecutionTimedOut: _Play.timed_out,
@@ -542,8 +615,6 @@ def obstacle(recorded: dict[str, Any]) -> str:
     for event in events:
         attributes = event.attributes
         match attributes:
-            case ev.WorkflowExecutionStarted(initiator=ContinueAsNewInitiator.CRON_SCHEDULE):
-                return "cron"
             case ev.WorkflowTaskFailed(cause=Cause.RESET_WORKFLOW):
                 return "reset"
             case ev.WorkflowTaskFailed() if (

@@ -4,7 +4,7 @@ be fired. When the task ends they become events, in the order in which they happ
 
 from datetime import datetime
 
-from wfcore.history.machines import timer
+from wfcore.history.machines import child, timer
 from wfcore.history.recording import encode
 from wfcore.history.state import InboxItem
 from wfcore.history.step import Step
@@ -60,10 +60,13 @@ def wakes(step: Step, item: InboxItem) -> bool:
 
 
 def _taken(step: Step) -> list[InboxItem]:
-    """The waiting rows, each once; of several cancel requests the first counts."""
+    """The waiting rows, each once; of several cancel requests or reports of a child's end the first
+    counts.
+    """
     change = step.change
     taken = set(change.inbox_taken)
     cancelled = step.recorded.cancel_requested
+    ended: set[int] = set()
     items: list[InboxItem] = []
     for item in change.inbox:
         if item.item_id in taken:
@@ -73,6 +76,11 @@ def _taken(step: Step) -> list[InboxItem]:
             if cancelled:
                 continue
             cancelled = True
+        if child.is_report(item):
+            initiated = child.initiated_by(item)
+            if initiated in ended or initiated not in step.recorded.children:
+                continue
+            ended.add(initiated)
         items.append(item)
     return items
 

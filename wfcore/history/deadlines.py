@@ -9,8 +9,11 @@ from wfcore.history.state import MutableState, Recorded
 
 
 def next_deadline(state: MutableState) -> datetime | None:
-    """The earliest time at which something of the run comes due; None when nothing can."""
-    return min(_deadlines(state), default=None) if state.is_open else None
+    """The earliest time at which something of the run comes due; None when nothing can.
+
+    A closed run may still have something to do to other workflow ids.
+    """
+    return min(_deadlines(state), default=None)
 
 
 def run_ends_at(recorded: Recorded) -> datetime | None:
@@ -29,6 +32,10 @@ def first_task_at(state: MutableState) -> datetime | None:
 
 
 def _deadlines(state: MutableState) -> Iterator[datetime]:
+    for delivery in state.volatile.deliveries.values():
+        yield delivery.due_at
+    if not state.is_open:
+        return
     recorded = state.recorded
     if recorded.expiration_time is not None:
         yield recorded.expiration_time

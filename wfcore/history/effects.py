@@ -40,6 +40,15 @@ class WakeTicker(Message, frozen=True, kw_only=True):
     at: datetime
 
 
+class CarryOut(Message, frozen=True, kw_only=True):
+    """Things that a run has to do to other workflow ids: begin with these of its deliveries."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    deliveries: tuple[int, ...]
+
+
 class NotifyHistory(Message, frozen=True, kw_only=True):
     """The history of a run grew; `closed` when it ended. Waiting readers look again."""
 
@@ -65,4 +74,4 @@ class Journal(Message, frozen=True, kw_only=True):
     identity: str = ""
 
 
-Effect = DispatchWorkflowTask | DispatchActivity | WakeTicker | NotifyHistory
+Effect = DispatchWorkflowTask | DispatchActivity | WakeTicker | CarryOut | NotifyHistory

@@ -34,6 +34,10 @@ class Limits:
     id_bytes: int = 1_000
     #: `limit.numPendingActivities.error`
     pending_activities: int = 2_000
+    #: `limit.numPendingChildExecutions.error`, `...Signals.error`, `...CancelRequests.error`
+    pending_children: int = 2_000
+    pending_signals: int = 2_000
+    pending_cancels: int = 2_000
     #: `history.maximumSignalsPerExecution`
     signals: int = 10_000
     #: `history.maximumBufferedEventsBatch`, `history.maximumBufferedEventsSizeInBytes`
@@ -63,12 +67,17 @@ class Limits:
     #: `system.enableActivityEagerExecution`
     eager_activities: bool = True
 
-    #: the wait until a message that led to no claim is sent again: first, doubled up to the last
+    #: how much of what a run does to other workflow ids is done by whoever commits it; the rest
+    #: waits for the ticker (`history.parentClosePolicyThreshold`)
+    deliveries_at_once: int = 10
+
+    #: the wait until a message that led to no claim is sent again, and until something is done
+    #: again to another workflow id: first, doubled up to the last
     resend_first: timedelta = timedelta(seconds=10)
     resend_last: timedelta = timedelta(minutes=10)
 
     def resend_after(self, sent: int) -> timedelta:
-        """How long the message sent for the `sent`-th time may remain without a claim."""
+        """How long what was sent or begun for the `sent`-th time may remain without an answer."""
         doublings = min(max(sent - 1, 0), _MOST_DOUBLINGS)
         return min(self.resend_first * (1 << doublings), self.resend_last)
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from wfcore.history.deadlines import next_deadline
 from wfcore.history.effects import NotifyHistory, WakeTicker
-from wfcore.history.machines import activity, workflow_task
+from wfcore.history.machines import activity, delivery, workflow_task
 from wfcore.history.step import Step
 
 
@@ -16,6 +16,7 @@ def finish(step: Step, before: datetime | None = None) -> None:
     task = step.volatile.task
     if step.announce and task is not None:
         workflow_task.announce(step, task)
+    delivery.begin(step)
     soonest: list[datetime] = []
     for scheduled_event_id, row in change.activity_rows.items():
         if row is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from wfcore.history.state import BuildPoint, Recorded, ScheduledTask, Timer
+from wfcore.history.state import BuildPoint, Child, Recorded, ScheduledTask, Timer
 from wfcore.protocol import events as ev
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import HistoryEvent
@@ -170,6 +170,66 @@ def _timer_ended(
     recorded.timers.pop(attributes.timer_id, None)
 
 
+def _child_initiated(
+    recorded: Recorded, event: HistoryEvent, attributes: ev.StartChildWorkflowExecutionInitiated
+) -> None:
+    recorded.children[event.event_id] = Child(
+        workflow_id=attributes.workflow_id,
+        workflow_type=attributes.workflow_type.name if attributes.workflow_type else "",
+        parent_close_policy=attributes.parent_close_policy,
+    )
+
+
+def _child_started(
+    recorded: Recorded, event: HistoryEvent, attributes: ev.ChildWorkflowExecutionStarted
+) -> None:
+    child = recorded.children.get(attributes.initiated_event_id)
+    if child is not None and attributes.workflow_execution is not None:
+        recorded.children[attributes.initiated_event_id] = msgspec.structs.replace(
+            child,
+            started_event_id=event.event_id,
+            run_id=attributes.workflow_execution.run_id,
+        )
+
+
+def _child_ended(
+    recorded: Recorded,
+    _event: HistoryEvent,
+    attributes: ev.StartChildWorkflowExecutionFailed | ev.ChildWorkflowExecutionCompleted,
+) -> None:
+    recorded.children.pop(attributes.initiated_event_id, None)
+
+
+def _signal_initiated(
+    recorded: Recorded, event: HistoryEvent, attributes: ev.SignalExternalWorkflowExecutionInitiated
+) -> None:
+    target = attributes.workflow_execution
+    recorded.external_signals[event.event_id] = target.workflow_id if target else ""
+
+
+def _signal_answered(
+    recorded: Recorded, _event: HistoryEvent, attributes: ev.ExternalWorkflowExecutionSignaled
+) -> None:
+    recorded.external_signals.pop(attributes.initiated_event_id, None)
+
+
+def _cancel_initiated(
+    recorded: Recorded,
+    event: HistoryEvent,
+    attributes: ev.RequestCancelExternalWorkflowExecutionInitiated,
+) -> None:
+    target = attributes.workflow_execution
+    recorded.external_cancels[event.event_id] = target.workflow_id if target else ""
+
+
+def _cancel_answered(
+    recorded: Recorded,
+    _event: HistoryEvent,
+    attributes: ev.ExternalWorkflowExecutionCancelRequested,
+) -> None:
+    recorded.external_cancels.pop(attributes.initiated_event_id, None)
+
+
 def _signaled(recorded: Recorded, _event: HistoryEvent, _attributes: Message) -> None:
     recorded.signal_count += 1
 
@@ -204,6 +264,8 @@ def _closed(status: Status) -> Callable[[Recorded, HistoryEvent, Any], None]:
         recorded.new_execution_run_id = getattr(attributes, "new_execution_run_id", "")
         recorded.timers = {}
         recorded.open_activities = {}
+        recorded.external_signals = {}
+        recorded.external_cancels = {}
 
     return close
 
@@ -222,6 +284,20 @@ _EFFECTS: dict[type[Message], Callable[[Recorded, HistoryEvent, Any], None]] = {
     ev.TimerStarted: _timer_started,
     ev.TimerFired: _timer_ended,
     ev.TimerCanceled: _timer_ended,
+    ev.StartChildWorkflowExecutionInitiated: _child_initiated,
+    ev.StartChildWorkflowExecutionFailed: _child_ended,
+    ev.ChildWorkflowExecutionStarted: _child_started,
+    ev.ChildWorkflowExecutionCompleted: _child_ended,
+    ev.ChildWorkflowExecutionFailed: _child_ended,
+    ev.ChildWorkflowExecutionCanceled: _child_ended,
+    ev.ChildWorkflowExecutionTimedOut: _child_ended,
+    ev.ChildWorkflowExecutionTerminated: _child_ended,
+    ev.SignalExternalWorkflowExecutionInitiated: _signal_initiated,
+    ev.SignalExternalWorkflowExecutionFailed: _signal_answered,
+    ev.ExternalWorkflowExecutionSignaled: _signal_answered,
+    ev.RequestCancelExternalWorkflowExecutionInitiated: _cancel_initiated,
+    ev.RequestCancelExternalWorkflowExecutionFailed: _cancel_answered,
+    ev.ExternalWorkflowExecutionCancelRequested: _cancel_answered,
     ev.WorkflowExecutionSignaled: _signaled,
     ev.WorkflowExecutionCancelRequested: _cancel_requested,
     ev.WorkflowExecutionOptionsUpdated: _options_updated,

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from wfcore.exceptions import RPCError
-from wfcore.history.state import InboxItem, PendingActivity, TaskClaim
+from wfcore.history.state import DeliveryKind, InboxItem, PendingActivity, TaskClaim
 from wfcore.protocol.commands import Command
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import VersioningBehavior, WorkflowTaskFailedCause
 from wfcore.protocol.failures import Failure
+from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import (
     Callback,
     Link,
@@ -140,6 +141,8 @@ class CompleteTask:
     #: request id and boot id for activities that this answer schedules and takes (eager)
     activity_request_id: str = ""
     owner: str = ""
+    #: of the run's namespace, for events that name it
+    namespace_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,10 +168,37 @@ class TaskLost:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Arrive:
-    """A fact for an open run, from `machines.activity`; `closes` is the activity it ends."""
+    """A fact for an open run, from `machines.activity` or `machines.child`; `closes` is the
+    activity that it ends.
+    """
 
     item: InboxItem
     closes: PendingActivity | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delivered:
+    """One thing that a run had to do to another workflow id is done."""
+
+    kind: DeliveryKind
+    event_id: int
+    #: what the history says of it, if anything
+    fact: Message | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Acknowledge:
+    """Deliveries are done. What was acknowledged before, or dropped since, changes nothing."""
+
+    done: tuple[Delivered, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BeginTasks:
+    """The parent has recorded that this run, its child, exists: its first workflow task may come.
+
+    A run that doesn't wait for that is not changed.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -182,7 +212,9 @@ class DeliverInbox:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Due:
-    """Do what has come due: timers, timeouts, end of a start delay, a message to send again."""
+    """Do what has come due: timers, timeouts, end of a start delay, a message to send again, things
+    to do to other workflow ids.
+    """
 
     next_run_id: str = ""
 
@@ -197,6 +229,8 @@ Request = (
     | FailTask
     | TaskLost
     | Arrive
+    | Acknowledge
+    | BeginTasks
     | DeliverInbox
     | Due
 )
@@ -213,6 +247,10 @@ class Answer:
 
     error: RPCError | None = None
     waiting: InboxItem | None = None
+    #: facts to store with `Store.put_inbox` in the same transaction as the change
+    to_inbox: list[InboxItem] = field(default_factory=list)
+    #: event ids of the deliveries that `Acknowledge` took away
+    acknowledged: tuple[int, ...] = ()
     #: the claimed workflow task: of `ClaimTask`, or the one that follows a `CompleteTask`
     claim: TaskClaim | None = None
     #: the claim was made before by the same poll

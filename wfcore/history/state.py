@@ -13,6 +13,7 @@ import msgspec
 from wfcore.protocol.common import Priority, RetryPolicy, WorkflowExecution
 from wfcore.protocol.enums import (
     ContinueAsNewInitiator,
+    ParentClosePolicy,
     PendingActivityState,
     SuggestContinueAsNewReason,
 )
@@ -48,6 +49,17 @@ class ScheduledTask(Message, frozen=True, kw_only=True):
     request_id: str = ""
     identity: str = ""
     attempt: int = 1
+
+
+class Child(Message, frozen=True, kw_only=True):
+    """A child workflow that is not known to have ended."""
+
+    workflow_id: str
+    workflow_type: str
+    parent_close_policy: ParentClosePolicy
+    #: id of CHILD_WORKFLOW_EXECUTION_STARTED and the child's first run, once that is written
+    started_event_id: int = 0
+    run_id: str = ""
 
 
 class BuildPoint(Message, frozen=True, kw_only=True):
@@ -107,6 +119,11 @@ class Recorded(_State, kw_only=True):
     timers: dict[str, Timer] = {}
     #: activity ids of open activities by scheduled event id, in order
     open_activities: dict[int, str] = {}
+    #: by the event that initiated them; of a closed run, those that were open then
+    children: dict[int, Child] = {}
+    #: workflow ids of signals and cancel requests without an answer, by the initiating event
+    external_signals: dict[int, str] = {}
+    external_cancels: dict[int, str] = {}
     signal_count: int = 0
     cancel_requested: bool = False
     cancel_reason: str = ""
@@ -143,10 +160,40 @@ class TaskClaim(Message, frozen=True, kw_only=True):
         return bool(self.suggest_reasons)
 
 
+class DeliveryKind(IntEnum):
+    """What a run has to do to another workflow id."""
+
+    START_CHILD = 1
+    SIGNAL = 2
+    CANCEL = 3
+    #: apply the parent close policy to a child
+    CLOSE_CHILD = 4
+    #: tell the parent how this run, the last of its chain, has ended
+    REPORT = 5
+    #: ask the parent whether it has recorded this run's start
+    ASK_PARENT = 6
+
+
+class Delivery(Message, frozen=True, kw_only=True):
+    """Something to do to another workflow id, until that is known to be done.
+
+    It is carried out by a transaction on that id, which knows it again by its request id; a second
+    one, on this run, takes it away and writes what came of it.
+    """
+
+    kind: DeliveryKind
+    #: when to do it, or to do it again
+    due_at: datetime
+    #: how often it was begun
+    attempts: int = 0
+
+
 class Volatile(_State, kw_only=True):
     """What a rebuild loses."""
 
     task: TaskClaim | None = None
+    #: by the event they belong to: the initiating one, event 1 or the closing event
+    deliveries: dict[int, Delivery] = {}
     #: failures and timeouts of workflow tasks in a row, and the last of them as
     #: TemporalReportedProblems names it
     task_problems: int = 0

@@ -21,18 +21,22 @@ from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import EventGroupMarker, Link
 from wfcore.protocol.payloads import Memo, SearchAttributes, UserMetadata
 
+#: What a parent writes of the end of its child.
+CHILD_ENDS = (
+    ev.ChildWorkflowExecutionCompleted,
+    ev.ChildWorkflowExecutionFailed,
+    ev.ChildWorkflowExecutionCanceled,
+    ev.ChildWorkflowExecutionTimedOut,
+    ev.ChildWorkflowExecutionTerminated,
+)
 #: Closing events of activities, children and Nexus operations: a flush moves them behind the rest.
 _LAST_WORDS = frozenset(
     {
+        *CHILD_ENDS,
         ev.ActivityTaskCompleted,
         ev.ActivityTaskFailed,
         ev.ActivityTaskTimedOut,
         ev.ActivityTaskCanceled,
-        ev.ChildWorkflowExecutionCompleted,
-        ev.ChildWorkflowExecutionFailed,
-        ev.ChildWorkflowExecutionCanceled,
-        ev.ChildWorkflowExecutionTimedOut,
-        ev.ChildWorkflowExecutionTerminated,
         ev.NexusOperationCompleted,
         ev.NexusOperationFailed,
         ev.NexusOperationCanceled,
@@ -63,11 +67,13 @@ class Step:
         "change",
         "late",
         "limits",
+        "namespace_id",
         "next_run_id",
         "now",
         "origin",
         "recorded",
         "taken",
+        "takes_up",
         "task_before",
         "volatile",
         "wants_task",
@@ -93,6 +99,10 @@ class Step:
         self.activity_ids: set[str] | None = None
         #: of the run that may follow
         self.next_run_id = ""
+        #: of the run's namespace, for events that name it
+        self.namespace_id = ""
+        #: what is due of the run's deliveries is begun again
+        self.takes_up = False
         self.task_before = self.volatile.task
         #: where this step began
         self.origin = self._mark()
@@ -188,17 +198,27 @@ class Step:
         last: list[tuple[InboxItem, int]] = []
         for item in items:
             started_id = 0
-            if item.started is not None:
+            if item.started is not None and not isinstance(item.attributes, CHILD_ENDS):
                 started_id = self.append(item.started, at=item.started_at or item.event_time)
             if type(item.attributes) in _LAST_WORDS:
                 last.append((item, started_id))
             else:
                 self.append_item(item)
         for item, started_id in last:
+            if isinstance(item.attributes, CHILD_ENDS):
+                started_id = self._child_start(item)  # noqa: PLW2901
             if started_id:
                 attributes = msgspec.structs.replace(item.attributes, started_event_id=started_id)
                 item = msgspec.structs.replace(item, attributes=attributes)  # noqa: PLW2901
             self.append_item(item)
+
+    def _child_start(self, item: InboxItem) -> int:
+        """The event that a child's end refers to; a report that overtook it brings it along."""
+        children = self.recorded.children
+        initiated: int = item.attributes.initiated_event_id  # type: ignore[attr-defined]
+        if not children[initiated].started_event_id and item.started is not None:
+            self.append(item.started)
+        return children[initiated].started_event_id
 
     def effect(self, effect: Effect) -> None:
         """Have the host do something after the commit."""
@@ -262,13 +282,20 @@ def _times_of(task: TaskClaim | None) -> tuple[datetime, ...]:
 
 
 def _copy(recorded: Recorded) -> Recorded:
-    """Its values are frozen; only the two maps are changed in place."""
+    """Its values are frozen; only the maps are changed in place."""
     return msgspec.structs.replace(
-        recorded, timers=dict(recorded.timers), open_activities=dict(recorded.open_activities)
+        recorded,
+        timers=dict(recorded.timers),
+        open_activities=dict(recorded.open_activities),
+        children=dict(recorded.children),
+        external_signals=dict(recorded.external_signals),
+        external_cancels=dict(recorded.external_cancels),
     )
 
 
 def _copy_volatile(volatile: Volatile) -> Volatile:
     return msgspec.structs.replace(
-        volatile, attached_request_ids=dict(volatile.attached_request_ids)
+        volatile,
+        attached_request_ids=dict(volatile.attached_request_ids),
+        deliveries=dict(volatile.deliveries),
     )

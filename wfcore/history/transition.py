@@ -20,13 +20,23 @@ from wfcore.history.change import Change
 from wfcore.history.deadlines import first_task_at, next_deadline, run_ends_at
 from wfcore.history.faults import BadCommandError
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.history.machines import activity, closing, signal, table, workflow, workflow_task
+from wfcore.history.machines import (
+    activity,
+    child,
+    closing,
+    signal,
+    table,
+    workflow,
+    workflow_task,
+)
 from wfcore.history.outcome import finish
 from wfcore.history.requests import (
     ENGINE_IDENTITY,
+    Acknowledge,
     Answer,
     Arrive,
     AttachStartRequest,
+    BeginTasks,
     ClaimTask,
     CompleteTask,
     DeliverInbox,
@@ -79,18 +89,28 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
                     if isinstance(command.attributes, commands.RequestCancelActivityTask)
                     and command.attributes.scheduled_event_id in recorded.open_activities
                 ),
-                start_event=recorded.retry_policy is not None
-                and CommandType.FAIL_WORKFLOW_EXECUTION in kinds,
+                start_event=_repeats_itself(state) and bool(kinds & _MAY_BE_REPEATED),
                 memo=CommandType.MODIFY_WORKFLOW_PROPERTIES in kinds,
                 search_attributes=CommandType.UPSERT_WORKFLOW_SEARCH_ATTRIBUTES in kinds,
             )
         case Due():
             end = run_ends_at(recorded)
             ends = end is not None and (now is None or end <= now)
-            return Needs(start_event=ends and recorded.retry_policy is not None)
+            return Needs(start_event=ends and _repeats_itself(state))
         case Arrive(closes=row) if row is not None:
             return Needs(activities=(row.scheduled_event_id,))
     return Needs()
+
+
+#: Commands behind which the same start may follow, by retry or cron.
+_MAY_BE_REPEATED = {
+    CommandType.COMPLETE_WORKFLOW_EXECUTION,
+    CommandType.FAIL_WORKFLOW_EXECUTION,
+}
+
+
+def _repeats_itself(state: MutableState) -> bool:
+    return state.recorded.retry_policy is not None or bool(state.recorded.cron_schedule)
 
 
 def start(now: datetime, request: StartRun, limits: Limits = DEFAULT_LIMITS) -> Change:
@@ -179,6 +199,7 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
         return Answer(error=NotFoundError("workflow task heartbeat timeout"))
     step.answer = request
     step.next_run_id = request.next_run_id
+    step.namespace_id = request.namespace_id
     try:
         _carry_out(step, task, request)
     except BadCommandError as fault:
@@ -304,10 +325,45 @@ def _arrive(step: Step, request: Arrive) -> Answer:
     row = request.closes
     if row is not None and row.scheduled_event_id not in step.recorded.open_activities:
         raise NotFoundError(activity.ATTEMPT_OVER)
+    if child.is_report(request.item) and (
+        child.initiated_by(request.item) not in step.recorded.children
+    ):
+        return Answer()  # told before
     answer = _take_in(step, request.item)
     if row is not None and answer.waiting is None:
         step.change.activity_rows[row.scheduled_event_id] = None
     return answer
+
+
+def _acknowledge(step: Step, request: Acknowledge) -> Answer:
+    deliveries = step.volatile.deliveries
+    done = [
+        each
+        for each in request.done
+        if each.event_id in deliveries and deliveries[each.event_id].kind is each.kind
+    ]
+    for each in done:
+        del deliveries[each.event_id]
+    acknowledged = tuple(each.event_id for each in done)
+    facts = [
+        InboxItem(event_time=step.now, attributes=each.fact)
+        for each in done
+        if each.fact is not None and child.is_news(step, each)
+    ]
+    if not facts or not step.is_open:
+        return Answer(acknowledged=acknowledged)
+    _catch_up(step)
+    if step.started_task is None:
+        step.append_facts(facts)
+        workflow_task.schedule(step)
+        return Answer(acknowledged=acknowledged)
+    return Answer(acknowledged=acknowledged, to_inbox=facts)
+
+
+def _begin_tasks(step: Step, _request: BeginTasks) -> Answer:
+    if step.is_open and step.volatile.waits_for_parent:
+        workflow.begin_tasks(step)
+    return Answer()
 
 
 def _terminate(step: Step, request: TerminateRun) -> Answer:
@@ -329,22 +385,26 @@ def _deliver(step: Step, _request: DeliverInbox) -> Answer:
 
 
 def _due(step: Step, request: Due) -> Answer:
-    if not step.is_open:
-        return Answer()
+    step.takes_up = True
     step.next_run_id = request.next_run_id
+    if step.is_open:
+        _come_due(step)
+    return Answer()
+
+
+def _come_due(step: Step) -> None:
     if closing.has_timed_out(step):
         closing.time_out(step)
-        return Answer()
+        return
     task = step.started_task
     if task is not None and task.started_at is not None:
         if task.started_at + task.start_to_close_timeout <= step.now:
             workflow_task.time_out(step, task)
-        return Answer()
+        return
     _catch_up(step)
     task = step.volatile.task
     if task is not None and task.dispatch_due is not None and task.dispatch_due <= step.now:
         step.announce = True
-    return Answer()
 
 
 # ---- shared
@@ -413,6 +473,8 @@ _MACHINES: dict[type[Any], Callable[[Step, Any], Answer]] = {
     RequestCancelRun: _request_cancel,
     AttachStartRequest: _attach,
     Arrive: _arrive,
+    Acknowledge: _acknowledge,
+    BeginTasks: _begin_tasks,
     TerminateRun: _terminate,
     DeliverInbox: _deliver,
     Due: _due,

@@ -21,6 +21,7 @@ from tests.support.histories import (
     a_failure,
     a_run,
     cancel_activity,
+    cancel_external,
     cancel_run,
     cancel_timer,
     complete_run,
@@ -29,6 +30,8 @@ from tests.support.histories import (
     record_marker,
     schedule_activity,
     seconds,
+    signal_external,
+    start_child,
     start_timer,
     text,
     token_of,
@@ -36,14 +39,22 @@ from tests.support.histories import (
 from wfcore.exceptions import InvalidArgumentError, NotFoundError, RPCError
 from wfcore.history.deadlines import next_deadline
 from wfcore.history.limits import Limits
-from wfcore.history.machines import activity
-from wfcore.history.requests import ClaimTask, CompleteTask, Due, FailTask, TaskLost
-from wfcore.history.state import ActivityState, PendingActivity
+from wfcore.history.machines import activity, child, external
+from wfcore.history.requests import Arrive, ClaimTask, CompleteTask, Due, FailTask, TaskLost
+from wfcore.history.state import (
+    ActivityState,
+    DeliveryKind,
+    InboxItem,
+    MutableState,
+    PendingActivity,
+)
+from wfcore.protocol import events as ev
 from wfcore.protocol.commands import Command
-from wfcore.protocol.common import RetryPolicy
-from wfcore.protocol.enums import WorkflowTaskFailedCause
+from wfcore.protocol.common import RetryPolicy, WorkflowExecution
+from wfcore.protocol.enums import ParentClosePolicy, RetryState, WorkflowTaskFailedCause
+from wfcore.protocol.enums import SignalExternalWorkflowExecutionFailedCause as SignalFailed
 
-LIMITS = Limits(buffered_events=6, pending_activities=5, history_events=120)
+LIMITS = Limits(buffered_events=6, pending_activities=5, history_events=120, deliveries_at_once=2)
 PAUSES = st.sampled_from([0.001, 0.3, 0.3, 1, 1, 2.5, 9, 40, -0.5])
 IDS = st.sampled_from("abcdefghij")
 TIMEOUTS = st.sampled_from([None, None, seconds(2), seconds(30)])
@@ -58,6 +69,11 @@ ACTIVITIES = st.builds(
     request_eager_execution=st.booleans(),
 )
 TIMERS = st.builds(start_timer, IDS, st.sampled_from([0, 0.5, 3, 100]))
+OTHERS = st.one_of(
+    st.builds(start_child, IDS, parent_close_policy=st.sampled_from([*ParentClosePolicy])),
+    st.builds(signal_external, IDS),
+    st.builds(cancel_external, st.sampled_from("xyz")),
+)
 CLOSES = st.sampled_from([complete_run(), fail_run(), cancel_run(), continue_as_new()])
 
 
@@ -71,10 +87,15 @@ class AnyOrder(RuleBasedStateMachine):
         run_timeout=st.sampled_from([None, None, None, seconds(90)]),
         chain_timeout=st.sampled_from([None, None, None, seconds(200)]),
         retries=st.booleans(),
+        is_child=st.booleans(),
     )
-    def begin(self, delay: Any, run_timeout: Any, chain_timeout: Any, retries: bool) -> None:
+    def begin(
+        self, delay: Any, run_timeout: Any, chain_timeout: Any, retries: bool, is_child: bool
+    ) -> None:
+        parent = WorkflowExecution(workflow_id="parent", run_id="p")
         self.run = a_run(
             LIMITS,
+            {"parent": parent, "parent_initiated_event_id": 5} if is_child else None,
             workflow_start_delay=delay,
             workflow_run_timeout=run_timeout,
             workflow_execution_timeout=chain_timeout,
@@ -134,6 +155,7 @@ class AnyOrder(RuleBasedStateMachine):
             ACTIVITIES,
             TIMERS,
             st.just(record_marker()),
+            OTHERS,
             st.builds(schedule_activity, fresh),
         ]
         if recorded.timers:
@@ -226,6 +248,46 @@ class AnyOrder(RuleBasedStateMachine):
         except RPCError:
             return
 
+    # ---- other workflows
+
+    @precondition(lambda self: self.run.state.volatile.deliveries)
+    @rule(data=st.data(), succeeds=st.booleans())
+    def something_is_delivered(self, data: st.DataObject, succeeds: bool) -> None:
+        deliveries = self.run.state.volatile.deliveries
+        event_id = data.draw(st.sampled_from(sorted(deliveries)))
+        kind, event = deliveries[event_id].kind, self.run.events[event_id - 1]
+        sender, fact = self.run.state.recorded, None
+        if kind is DeliveryKind.START_CHILD:
+            fact = child.started(event, f"run-{event_id}") if succeeds else child.refused(event)
+        elif kind is DeliveryKind.SIGNAL:
+            cause = SignalFailed.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
+            fact = (
+                external.signaled(sender, event)
+                if succeeds
+                else external.not_signaled(sender, event, cause)
+            )
+        elif kind is DeliveryKind.CANCEL:
+            fact = external.cancel_requested(sender, event)
+        try:
+            assert self.run.acknowledge(kind, event_id, fact).acknowledged == (event_id,)
+        except InvalidArgumentError:
+            return  # the history is full
+
+    @precondition(lambda self: self.run.state.recorded.children)
+    @rule(data=st.data(), twice=st.booleans())
+    def a_child_ends(self, data: st.DataObject, twice: bool) -> None:
+        event_id = data.draw(st.sampled_from(sorted(self.run.state.recorded.children)))
+        begun = child.started(self.run.events[event_id - 1], f"run-{event_id}")
+        told = ev.ChildWorkflowExecutionTimedOut(
+            initiated_event_id=event_id, retry_state=RetryState.TIMEOUT
+        )
+        item = InboxItem(event_time=self.run.now, attributes=told, started=begun)
+        try:
+            for _ in range(1 + twice):
+                self.run.apply(Arrive(item=item))
+        except RPCError:
+            return
+
     # ---- time
 
     @rule(pause=PAUSES)
@@ -243,7 +305,8 @@ class AnyOrder(RuleBasedStateMachine):
             self.run.apply(Due(next_run_id=self.run.new_id("run")))
         except RPCError:
             return
-        if self.run.state.is_open:
+        left = len(self.run.state.volatile.deliveries) > LIMITS.deliveries_at_once
+        if not left:
             due = next_deadline(self.run.state)
             assert due is None or due > self.run.now, "a sweep leaves nothing due behind"
 
@@ -256,6 +319,7 @@ class AnyOrder(RuleBasedStateMachine):
         self.lengths.append(len(self.run.events))
         assert self.lengths[-1] >= self.lengths[-2]
         state = self.run.state
+        self._others_know(state)
         if not state.is_open:
             return
         due = next_deadline(state)
@@ -267,6 +331,23 @@ class AnyOrder(RuleBasedStateMachine):
                 assert row.due_at is not None, "a message may be lost"
                 assert row.dispatch_due is not None
                 assert row.due_at <= row.dispatch_due
+
+    def _others_know(self, state: MutableState) -> None:
+        """What is initiated and not answered is to be delivered, or its answer waits."""
+        recorded, deliveries = state.recorded, state.volatile.deliveries
+        answered = {getattr(item.attributes, "initiated_event_id", 0) for item in self.run.inbox}
+        if not state.is_open:
+            return
+        for kind, pending in (
+            (DeliveryKind.SIGNAL, set(recorded.external_signals)),
+            (DeliveryKind.CANCEL, set(recorded.external_cancels)),
+            (
+                DeliveryKind.START_CHILD,
+                {at for at, each in recorded.children.items() if not each.started_event_id},
+            ),
+        ):
+            known = {at for at, each in deliveries.items() if each.kind is kind}
+            assert pending - answered <= known
 
     def _clocks(self) -> list[datetime]:
         recorded, task = self.run.state.recorded, self.run.state.volatile.task

@@ -171,7 +171,7 @@ def test_a_child_knows_its_parent_and_waits_for_it() -> None:
     assert (first.parent_workflow_execution, first.parent_initiated_event_id) == (parent, 5)  # type: ignore[attr-defined]
     assert first.workflow_run_timeout == timedelta(0)  # type: ignore[attr-defined]
     assert first.header == Header()  # type: ignore[attr-defined]
-    assert change.next_deadline is None, "the parent's word is waited for, not the clock"
+    assert change.next_deadline == NOON + seconds(10), "it asks when the parent's word is late"
 
 
 # ---- start delay

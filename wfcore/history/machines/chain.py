@@ -1,4 +1,4 @@
-"""Runs that follow a run: continue-as-new and retry. The next run is made in the same change."""
+"""Runs that follow a run: continue-as-new, retry, cron. The next run is made in the same change."""
 
 from datetime import timedelta
 
@@ -10,12 +10,14 @@ from wfcore.history.machines import workflow
 from wfcore.history.outcome import finish
 from wfcore.history.retries import backoff, check_policy, decide, fill_policy
 from wfcore.history.sizes import memo_bytes, payloads_bytes
+from wfcore.history.state import Volatile
 from wfcore.history.step import Step
 from wfcore.protocol import commands, events
 from wfcore.protocol.common import TaskQueue, WorkflowType
 from wfcore.protocol.enums import ContinueAsNewInitiator, RetryState, TaskQueueKind
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
 from wfcore.protocol.failures import Failure
+from wfcore.protocol.payloads import Payloads
 
 _ZERO = timedelta(0)
 _COMMAND = "ContinueAsNewWorkflowExecutionCommand"
@@ -42,13 +44,10 @@ def retry_state(step: Step, failure: Failure) -> tuple[RetryState, timedelta]:
 
 def retry(step: Step, failure: Failure, wait: timedelta) -> None:
     """Make the run that repeats this one."""
-    first = step.change.start_event
-    if first is None:
-        raise LookupError("a retry repeats event 1: load what transition.needs() asks for")
     _follow(
         step,
         msgspec.structs.replace(
-            first,
+            _first_event(step),
             continued_execution_run_id=step.recorded.run_id,
             initiator=ContinueAsNewInitiator.RETRY,
             continued_failure=failure,
@@ -58,6 +57,38 @@ def retry(step: Step, failure: Failure, wait: timedelta) -> None:
             identity="",
             eager_execution_accepted=False,
             completion_callbacks=step.recorded.completion_callbacks,
+            priority=step.recorded.priority,
+        ),
+    )
+
+
+def cron_wait(step: Step) -> timedelta | None:
+    """How long the next run of a cron schedule waits if this one ends now; None: none follows."""
+    recorded = step.recorded
+    if not recorded.cron_schedule:
+        return None
+    return workflow.cron_wait(recorded.cron_schedule, recorded.execution_time, step.now)
+
+
+def cron(
+    step: Step, wait: timedelta, *, result: Payloads | None = None, failure: Failure | None = None
+) -> None:
+    """Make the next run of a cron schedule; one that failed leaves the result before it."""
+    first = _first_event(step)
+    _follow(
+        step,
+        msgspec.structs.replace(
+            first,
+            continued_execution_run_id=step.recorded.run_id,
+            initiator=ContinueAsNewInitiator.CRON_SCHEDULE,
+            continued_failure=failure,
+            last_completion_result=first.last_completion_result if failure else result,
+            attempt=1,
+            original_execution_run_id=step.next_run_id,
+            first_workflow_task_backoff=wait,
+            identity="",
+            eager_execution_accepted=False,
+            completion_callbacks=(),
             priority=step.recorded.priority,
         ),
     )
@@ -199,6 +230,12 @@ def queue_fault(name: str, id_bytes: int) -> str:
     return ""
 
 
+def _first_event(step: Step) -> events.WorkflowExecutionStarted:
+    if step.change.start_event is None:
+        raise LookupError("the next run repeats event 1: load what transition.needs() asks for")
+    return step.change.start_event
+
+
 def _follow(step: Step, attributes: events.WorkflowExecutionStarted) -> None:
     if not step.next_run_id:
         raise LookupError("another run follows: the request must bring next_run_id")
@@ -208,6 +245,7 @@ def _follow(step: Step, attributes: events.WorkflowExecutionStarted) -> None:
         step.limits,
         namespace=step.recorded.namespace,
         run_id=step.next_run_id,
+        volatile=Volatile(waits_for_parent=step.volatile.waits_for_parent),
     )
     workflow.first_task(following)
     finish(following)

@@ -2,12 +2,14 @@
 the closing event.
 """
 
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 
 from wfcore.history import buffer
 from wfcore.history.deadlines import run_ends_at
 from wfcore.history.faults import BadCommandError
-from wfcore.history.machines import chain, workflow_task
+from wfcore.history.machines import chain, delivery, workflow_task
 from wfcore.history.requests import ENGINE_IDENTITY, TerminateRun
 from wfcore.history.sizes import failure_bytes, payloads_bytes
 from wfcore.history.step import Step
@@ -27,7 +29,7 @@ NO_REASON = "terminated by user via frontend"
 def complete(
     step: Step, command: Command, attributes: commands.CompleteWorkflowExecution, completed: int
 ) -> None:
-    """COMPLETE_WORKFLOW_EXECUTION."""
+    """COMPLETE_WORKFLOW_EXECUTION; a cron schedule has another run follow."""
     _check_unhandled(step, completed)
     if payloads_bytes(attributes.result) > step.limits.blob_bytes:
         # the server uses the cause of another command here
@@ -36,19 +38,24 @@ def complete(
             "CompleteWorkflowExecutionCommandAttributes.Result exceeds size limit.",
             terminates=True,
         )
+    wait = chain.cron_wait(step)
     _close(
         step,
         command,
         events.WorkflowExecutionCompleted(
-            result=attributes.result, workflow_task_completed_event_id=completed
+            result=attributes.result,
+            workflow_task_completed_event_id=completed,
+            new_execution_run_id="" if wait is None else step.next_run_id,
         ),
     )
+    if wait is not None:
+        chain.cron(step, wait, result=attributes.result)
 
 
 def fail(
     step: Step, command: Command, attributes: commands.FailWorkflowExecution, completed: int
 ) -> None:
-    """FAIL_WORKFLOW_EXECUTION; the retry policy may have another run follow."""
+    """FAIL_WORKFLOW_EXECUTION; the retry policy may have another run follow, then the schedule."""
     _check_unhandled(step, completed)
     failure = attributes.failure
     cause = Cause.BAD_FAIL_WORKFLOW_EXECUTION_ATTRIBUTES
@@ -60,8 +67,7 @@ def fail(
             "FailWorkflowExecutionCommandAttributes.Failure exceeds size limit.",
             terminates=True,
         )
-    state, wait = chain.retry_state(step, failure)
-    again = state is RetryState.IN_PROGRESS
+    state, follow = _what_follows(step, failure)
     _close(
         step,
         command,
@@ -69,11 +75,11 @@ def fail(
             failure=failure,
             retry_state=state,
             workflow_task_completed_event_id=completed,
-            new_execution_run_id=step.next_run_id if again else "",
+            new_execution_run_id=step.next_run_id if follow else "",
         ),
     )
-    if again:
-        chain.retry(step, failure, wait)
+    if follow:
+        follow()
 
 
 def cancel(
@@ -130,26 +136,36 @@ def has_timed_out(step: Step) -> bool:
 
 def time_out(step: Step) -> None:
     """The run or its chain took too long. No code of the workflow runs; a run that reached only
-    its own end may be retried."""
+    its own end may be followed by another."""
     chain_end, _ = _ends(step)
     failure = Failure(
         message="workflow timeout",
         source="Server",
         timeout_failure_info=TimeoutFailureInfo(timeout_type=TimeoutType.START_TO_CLOSE),
     )
-    state, wait = RetryState.TIMEOUT, timedelta(0)
+    state, follow = RetryState.TIMEOUT, None
     if chain_end is None or step.now < chain_end:
-        state, wait = chain.retry_state(step, failure)
-    again = state is RetryState.IN_PROGRESS
+        state, follow = _what_follows(step, failure)
     workflow_task.force_close(step)
     _end(
         step,
         events.WorkflowExecutionTimedOut(
-            retry_state=state, new_execution_run_id=step.next_run_id if again else ""
+            retry_state=state, new_execution_run_id=step.next_run_id if follow else ""
         ),
     )
-    if again:
-        chain.retry(step, failure, wait)
+    if follow:
+        follow()
+
+
+def _what_follows(step: Step, failure: Failure) -> tuple[RetryState, Callable[[], None] | None]:
+    """What is said of a retry, and how the run that follows a failed one is made."""
+    state, wait = chain.retry_state(step, failure)
+    if state is RetryState.IN_PROGRESS:
+        return state, partial(chain.retry, step, failure, wait)
+    next_time = chain.cron_wait(step)
+    if next_time is None:
+        return state, None
+    return state, partial(chain.cron, step, next_time, failure=failure)
 
 
 def _ends(step: Step) -> tuple[datetime | None, datetime | None]:
@@ -183,3 +199,4 @@ def _ended(step: Step) -> None:
     step.volatile.task = None
     step.volatile.closing = False
     step.announce = False
+    delivery.close(step)

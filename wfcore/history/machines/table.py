@@ -5,7 +5,14 @@ from typing import Any
 
 from wfcore.exceptions import InvalidArgumentError
 from wfcore.history.faults import BadCommandError
-from wfcore.history.machines import activity_commands, closing, marker, timer
+from wfcore.history.machines import (
+    activity_commands,
+    child,
+    closing,
+    external,
+    marker,
+    timer,
+)
 from wfcore.history.step import Step
 from wfcore.protocol.commands import ATTRIBUTES, CLOSING, Command
 from wfcore.protocol.enums import CommandType
@@ -33,6 +40,18 @@ COMMANDS: dict[CommandType, tuple[Carry, Cause]] = {
     CommandType.UPSERT_WORKFLOW_SEARCH_ATTRIBUTES: (
         marker.upsert_search_attributes,
         Cause.BAD_SEARCH_ATTRIBUTES,
+    ),
+    CommandType.START_CHILD_WORKFLOW_EXECUTION: (
+        child.start,
+        Cause.BAD_START_CHILD_EXECUTION_ATTRIBUTES,
+    ),
+    CommandType.SIGNAL_EXTERNAL_WORKFLOW_EXECUTION: (
+        external.signal,
+        Cause.BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES,
+    ),
+    CommandType.REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION: (
+        external.request_cancel,
+        Cause.BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES,
     ),
     CommandType.COMPLETE_WORKFLOW_EXECUTION: (
         closing.complete,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from wfcore.history import recording
 from wfcore.history.change import Change
 from wfcore.history.limits import Limits
-from wfcore.history.machines import signal, workflow_task
+from wfcore.history.machines import delivery, signal, workflow_task
 from wfcore.history.requests import (
     AttachStartRequest,
     ClaimTask,
@@ -21,6 +21,7 @@ from wfcore.protocol.enums import ContinueAsNewInitiator, TaskQueueKind
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.metadata import Link
 from wfcore.protocol.payloads import UserMetadata
+from wfcore.schedules import cron
 
 _ZERO = timedelta(0)
 
@@ -48,10 +49,12 @@ def start_attributes(
         request.workflow_task_timeout,
         limits,
     )
+    cron_schedule = request.cron_schedule
     backoff = start.first_workflow_task_backoff
+    if backoff is None and cron_schedule:
+        backoff = cron_wait(cron_schedule, now, now)
     if backoff is None:
         backoff = min(request.workflow_start_delay or _ZERO, limits.duration)
-    cron = request.cron_schedule
     return events.WorkflowExecutionStarted(
         workflow_type=request.workflow_type,
         workflow_id=request.workflow_id,
@@ -66,13 +69,13 @@ def start_attributes(
         first_execution_run_id=start.run_id,
         identity=request.identity,
         initiator=ContinueAsNewInitiator.CRON_SCHEDULE
-        if cron
+        if cron_schedule
         else ContinueAsNewInitiator.UNSPECIFIED,
         continued_failure=request.continued_failure,
         last_completion_result=request.last_completion_result,
         retry_policy=fill_policy(request.retry_policy) if request.retry_policy else None,
         attempt=1,
-        cron_schedule=cron,
+        cron_schedule=cron_schedule,
         first_workflow_task_backoff=backoff,
         memo=request.memo if request.memo and request.memo.fields else None,
         search_attributes=request.search_attributes
@@ -91,6 +94,17 @@ def start_attributes(
         parent_initiated_event_id=start.parent_initiated_event_id,
         root_workflow_execution=start.root,
     )
+
+
+def cron_wait(cron_schedule: str, previous: datetime, now: datetime) -> timedelta | None:
+    """The wait of a run that begins now and follows one that was due before; None: none follows.
+
+    The text may be no schedule: that of a continue-as-new is stored as it is.
+    """
+    try:
+        return cron.parse(cron_schedule).wait(previous, now)
+    except cron.CronError:
+        return None
 
 
 def begin(
@@ -128,6 +142,8 @@ def begin(
 def first_task(step: Step, eager: ClaimTask | None = None) -> None:
     """Schedule the first workflow task, if it need not wait."""
     recorded = step.recorded
+    if step.volatile.waits_for_parent:
+        delivery.ask_later(step)
     if step.volatile.waits_for_parent or recorded.execution_time > recorded.start_time:
         return
     workflow_task.schedule(step)
@@ -155,6 +171,15 @@ def start(now: datetime, request: StartRun, limits: Limits) -> Step:
         step.append_item(signal.item(request.signal, now))
     first_task(step, request.eager_claim)
     return step
+
+
+def begin_tasks(step: Step) -> None:
+    """The parent knows of this run: what it waited for may come."""
+    step.volatile.waits_for_parent = False
+    step.volatile.deliveries.pop(delivery.FIRST_EVENT, None)
+    recorded = step.recorded
+    if recorded.execution_time <= step.now or recorded.cancel_requested:
+        workflow_task.schedule(step)
 
 
 def cancel_item(request: RequestCancelRun, now: datetime) -> InboxItem:

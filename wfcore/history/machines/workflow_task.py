@@ -33,12 +33,15 @@ _MOST_DOUBLINGS = 30
 def schedule(
     step: Step, *, attempt: int = 1, original_scheduled_at: datetime | None = None
 ) -> None:
-    """Have a worker look at the run, unless a task is outstanding or the run is paused.
+    """Have a worker look at the run, unless a task is outstanding, the run is paused or its parent
+    has not recorded it yet.
 
     Attempt 1 is stored at once. `original_scheduled_at` is that of a chain of heartbeats.
     """
     recorded = step.recorded
     if step.volatile.task is not None or recorded.status is not Status.RUNNING:
+        return
+    if step.volatile.waits_for_parent:
         return
     timeout = start_to_close(recorded, attempt, step.limits)
     stored = attempt == 1
