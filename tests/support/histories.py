@@ -450,7 +450,7 @@ class Run:
         recorded = msgspec.structs.replace(
             closing.state.recorded, parent_initiated_event_id=initiated.event_id
         )
-        return self.apply(Arrive(item=child.report(recorded, closing.events[-1], begun)))
+        return self.apply(Arrive(item=child.report(recorded, closing.events[-1], begun, self.now)))
 
     # ---- activities
 

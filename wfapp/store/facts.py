@@ -78,6 +78,12 @@ class Facts(StorePart):
         count, size = self._database.read(sql.INBOX_SIZE, [*run, limit])[0]
         return count, int(size)
 
+    def request_seen(self, namespace: str, workflow_id: str, request_id: str) -> bool:
+        """As `Store.request_seen`."""
+        key = RunKey(namespace=namespace, workflow_id=workflow_id, run_id="")
+        place = self._database.workflow_id(key)
+        return bool(self._database.read(sql.REQUEST_SEEN, [*place, request_id]))
+
     def withdraw_inbox(self, key: RunKey, item_id: int, journal: Sequence[Journal] = ()) -> bool:
         """As `Store.withdraw_inbox`: waits for a transaction that is taking the row in."""
         run = self._database.run(key)

@@ -106,6 +106,13 @@ INSERT_SIGNAL_REQUEST = (
     insert(SIGNAL_REQUEST, ("shard", "run_id", "request_id")) + " ON CONFLICT DO NOTHING"
 )
 
+REQUEST_SEEN = (
+    f"SELECT 1 FROM {SIGNAL_REQUEST} AS request JOIN {STATE} AS state "
+    "ON state.shard = request.shard AND state.run_id = request.run_id "
+    "WHERE request.shard = %s AND state.namespace = %s AND state.workflow_id = %s "
+    "AND request.request_id = %s LIMIT 1"
+)
+
 UPSERT_MEMO = (
     insert(MEMO, ("shard", "run_id", "body"))
     + " ON CONFLICT (shard, run_id) DO UPDATE SET body = excluded.body"

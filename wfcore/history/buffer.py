@@ -61,12 +61,12 @@ def wakes(step: Step, item: InboxItem) -> bool:
 
 def _taken(step: Step) -> list[InboxItem]:
     """The waiting rows, each once; of several cancel requests or reports of a child's end the first
-    counts.
+    counts, and a child that has ended was not refused.
     """
     change = step.change
     taken = set(change.inbox_taken)
     cancelled = step.recorded.cancel_requested
-    ended: set[int] = set()
+    told: set[int] = set()
     items: list[InboxItem] = []
     for item in change.inbox:
         if item.item_id in taken:
@@ -78,11 +78,13 @@ def _taken(step: Step) -> list[InboxItem]:
             cancelled = True
         if child.is_report(item):
             initiated = child.initiated_by(item)
-            if initiated in ended or initiated not in step.recorded.children:
+            if initiated in told or initiated not in step.recorded.children:
                 continue
-            ended.add(initiated)
+            told.add(initiated)
         items.append(item)
-    return items
+    return [
+        item for item in items if not (child.is_refusal(item) and child.initiated_by(item) in told)
+    ]
 
 
 def _merged(arrived: list[InboxItem], fired: list[InboxItem]) -> list[InboxItem]:

@@ -140,7 +140,7 @@ class ChildWorkflow:
             CancelRequest(
                 state,
                 self.call.id,
-                "",
+                self.run_id,
                 reason=reason,
                 is_to_child=True,
                 groups=self._issued.markers,

@@ -14,6 +14,7 @@ from enum import Enum, auto
 
 from wfcore.exceptions import AbortedError, NotFoundError, RPCError
 from wfcore.history import sizes, transition
+from wfcore.history.machines import child
 from wfcore.history.requests import (
     Arrive,
     AttachStartRequest,
@@ -70,6 +71,9 @@ class _Sent:
             return Outcome.CLOSED
         if isinstance(self.fact, RequestCancelRun) and recorded.cancel_requested:
             return Outcome.REPEATED
+        if isinstance(self.fact, Arrive) and child.is_report(self.fact.item):
+            known = child.initiated_by(self.fact.item) in recorded.children
+            return None if known else Outcome.REPEATED
         return None
 
     @property

@@ -1,8 +1,11 @@
 """The ports and settings that every call works with, as one value."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
+from wfcore.history.effects import CarryOut
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
 from wfcore.service.ports import Dispatcher, Ids, Store
 
@@ -16,6 +19,13 @@ class Arrivals(StrEnum):
     LOCKED = "locked"
 
 
+class Carrier(Protocol):
+    """Does what runs have to do to other workflow ids, after the commits that say so."""
+
+    def carry_out(self, host: "Host", effects: Sequence[CarryOut]) -> None:
+        """Begin what the effects name; never raises, and may lose anything."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Host:
     """What the service stands on."""
@@ -23,5 +33,6 @@ class Host:
     store: Store
     dispatcher: Dispatcher
     ids: Ids
+    carrier: Carrier
     limits: Limits = DEFAULT_LIMITS
     arrivals: Arrivals = Arrivals.OPTIMISTIC

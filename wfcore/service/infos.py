@@ -6,6 +6,7 @@ import msgspec
 
 from wfcore.history.state import (
     ActivityState,
+    Child,
     MutableState,
     PendingActivity,
     Recorded,
@@ -18,6 +19,7 @@ from wfcore.protocol.payloads import Memo, Payload, SearchAttributes, UserMetada
 from wfcore.protocol.rpc.info import (
     ActivityOptions,
     PendingActivityInfo,
+    PendingChildExecutionInfo,
     PendingWorkflowTaskInfo,
     RequestIdInfo,
     WorkflowExecutionConfig,
@@ -49,6 +51,7 @@ def execution_info(
         status=recorded.status,
         history_length=recorded.next_event_id - 1,
         history_size_bytes=recorded.history_bytes,
+        parent_namespace_id=recorded.parent_namespace_id,
         parent_execution=recorded.parent,
         root_execution=recorded.root or execution,
         first_run_id=recorded.first_execution_run_id,
@@ -171,6 +174,17 @@ def pending_workflow_task(state: MutableState) -> PendingWorkflowTaskInfo | None
         original_scheduled_time=task.original_scheduled_at,
         started_time=task.started_at,
         attempt=task.attempt,
+    )
+
+
+def pending_child(initiated: int, child: Child) -> PendingChildExecutionInfo:
+    """A child that is not known to have ended."""
+    return PendingChildExecutionInfo(
+        workflow_id=child.workflow_id,
+        run_id=child.run_id,
+        workflow_type_name=child.workflow_type,
+        initiated_id=initiated,
+        parent_close_policy=child.parent_close_policy,
     )
 
 

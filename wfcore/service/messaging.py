@@ -77,12 +77,29 @@ def terminate(
         identity=request.identity,
         links=request.links,
     )
+    terminate_run(
+        host,
+        RunKey(namespace=request.namespace, workflow_id=target.workflow_id, run_id=target.run_id),
+        order,
+        first_execution_run_id=request.first_execution_run_id,
+    )
+    return TerminateWorkflowExecutionResponse()
+
+
+def terminate_run(
+    host: Host, target: RunKey, order: TerminateRun, *, first_execution_run_id: str = ""
+) -> None:
+    """End a run; an empty run id means the current one, and follows its chain.
+
+    Raises:
+        NotFoundError: there is no such run, it is closed, or not of the chain that is named.
+    """
     seen = ""
     for _ in range(TRIES):
-        head = host.store.head(request.namespace, target.workflow_id, target.run_id)
+        head = host.store.head(target.namespace, target.workflow_id, target.run_id)
         if head is None:
             raise validation.not_found(target.workflow_id, target.run_id)
-        if request.first_execution_run_id not in ("", head.first_execution_run_id):
+        if first_execution_run_id not in ("", head.first_execution_run_id):
             raise NotFoundError("workflow execution not found")
         if head.key.run_id == seen:
             break
@@ -94,5 +111,5 @@ def terminate(
                 raise
             seen = head.key.run_id
         else:
-            return TerminateWorkflowExecutionResponse()
+            return
     raise validation.completed()

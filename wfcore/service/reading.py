@@ -78,6 +78,10 @@ def describe(
         pending_activities=tuple(
             infos.pending_activity(row) for row in host.store.read_activities(key)
         ),
+        pending_children=tuple(
+            infos.pending_child(initiated, child)
+            for initiated, child in state.recorded.children.items()
+        ),
         pending_workflow_task=infos.pending_workflow_task(state),
         workflow_extended_info=infos.extended_info(state),
     )

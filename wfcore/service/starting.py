@@ -4,13 +4,12 @@ A start reads the current run without a lock, and makes a run only if that is st
 when it is stored; else it begins anew.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import msgspec
 
 from wfcore.exceptions import (
     StartContendedError,
-    UnimplementedError,
     WorkflowExecutionAlreadyStartedError,
 )
 from wfcore.history import transition
@@ -23,6 +22,7 @@ from wfcore.history.requests import (
     TerminateRun,
 )
 from wfcore.history.retries import check_policy
+from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.enums import WorkflowIdConflictPolicy as Conflict
 from wfcore.protocol.enums import WorkflowIdReusePolicy as Reuse
@@ -66,6 +66,18 @@ class _Begun:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ChildStart:
+    """The start of a child, as its parent's event asks for it; checked when that was written."""
+
+    request: StartWorkflowExecutionRequest
+    #: of the parent's namespace
+    namespace_id: str
+    parent: WorkflowExecution
+    initiated_event_id: int
+    root: WorkflowExecution
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class _Start:
     """A checked start with its policies resolved."""
 
@@ -75,6 +87,7 @@ class _Start:
     signal: SignalRun | None = None
     #: the caller named it, so that it is remembered to recognise a repetition
     signal_request_id: str = ""
+    child: ChildStart | None = None
 
 
 def start(host: Host, request: StartWorkflowExecutionRequest) -> StartWorkflowExecutionResponse:
@@ -128,6 +141,19 @@ def signal_with_start(
     )
 
 
+def start_child(host: Host, child: ChildStart) -> str:
+    """Make a child, or find the one that the same request made; gives its run id.
+
+    Its first workflow task waits for `BeginTasks`.
+
+    Raises:
+        WorkflowExecutionAlreadyStartedError: its workflow id is taken.
+    """
+    reuse, conflict = _policies(child.request, default=Conflict.FAIL)
+    wanted = _Start(request=child.request, reuse=reuse, conflict=conflict, child=child)
+    return _begin(host, wanted).run_id
+
+
 # ---- checks
 
 
@@ -143,7 +169,6 @@ def _checked(host: Host, request: StartWorkflowExecutionRequest) -> StartWorkflo
     Raises:
         InvalidArgumentError: something in it is missing or malformed.
         NamespaceNotFoundError: its namespace isn't registered.
-        UnimplementedError: it asks for what this service can't do.
     """
     limits = host.limits
     validation.namespace(host, request.namespace)
@@ -163,9 +188,7 @@ def _checked(host: Host, request: StartWorkflowExecutionRequest) -> StartWorkflo
     if request.cron_schedule:
         if request.workflow_start_delay:
             raise fail("CronSchedule and WorkflowStartDelay may not be used together.")
-        raise UnimplementedError(
-            "CronSchedule is not supported; start the workflow from a schedule"
-        )
+        validation.cron_schedule(request.cron_schedule)
     validation.priority(request.priority)
     validation.links(request.links)
     _check_conflict_options(request.on_conflict_options)
@@ -321,6 +344,16 @@ def _make(host: Host, tx: Transaction, wanted: _Start) -> _Begun:
 
 def _new_run(host: Host, tx: Transaction, wanted: _Start, run_id: str) -> Change:
     order = StartRun(run_id=run_id, request=wanted.request, signal=wanted.signal)
+    if (child := wanted.child) is not None:
+        order = replace(
+            order,
+            parent_namespace=wanted.request.namespace,
+            parent_namespace_id=child.namespace_id,
+            parent=child.parent,
+            parent_initiated_event_id=child.initiated_event_id,
+            root=child.root,
+            waits_for_parent=True,
+        )
     change = transition.start(tx.now, order, host.limits)
     change.state.volatile.create_request_id = wanted.request.request_id
     if wanted.signal_request_id:

@@ -1,6 +1,7 @@
 """One transition in one transaction: load what it needs, apply it, save it once, announce after.
 
-Effects leave the process only after the commit that makes the change visible.
+Effects leave the process, and other runs are touched, only after the commit that makes the change
+visible.
 """
 
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from typing import TypeVar
 from wfcore.exceptions import AbortedError, NotFoundError
 from wfcore.history import transition
 from wfcore.history.change import Change
-from wfcore.history.effects import Effect
+from wfcore.history.effects import CarryOut, Effect
 from wfcore.history.requests import Answer, Arrive, Request
 from wfcore.history.state import MutableState
 from wfcore.protocol.events import WorkflowExecutionStarted
@@ -54,8 +55,12 @@ def save(host: Host, tx: Transaction, change: Change) -> None:
         effects += each.effects
         each = each.next_run
     tx.save(change)
-    if effects:
-        tx.on_commit(lambda: host.dispatcher.dispatch(effects))
+    orders = [effect for effect in effects if isinstance(effect, CarryOut)]
+    told = [effect for effect in effects if not isinstance(effect, CarryOut)]
+    if told:
+        tx.on_commit(lambda: host.dispatcher.dispatch(told))
+    if orders:
+        tx.on_commit(lambda: host.carrier.carry_out(host, orders))
 
 
 def repeatedly(call: Callable[[], T]) -> T:

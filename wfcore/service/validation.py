@@ -11,6 +11,7 @@ from wfcore.protocol.common import Priority, TaskQueue, WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus
 from wfcore.protocol.metadata import Callback, Link
 from wfcore.protocol.payloads import Memo, Payloads, SearchAttributes
+from wfcore.schedules import cron
 from wfcore.service.host import Host
 from wfcore.service.ports import Namespace
 
@@ -103,6 +104,13 @@ def task_queue(given: TaskQueue | None, limits: Limits) -> TaskQueue:
 def duration(given: timedelta | None, name: str) -> None:
     if given is not None and given < _NO_TIME:
         raise fail(f"An invalid {name} is set on request. cause: negative duration")
+
+
+def cron_schedule(given: str) -> None:
+    try:
+        cron.parse(given)
+    except cron.CronError as error:
+        raise fail(str(error)) from error
 
 
 def blob(given: Payloads | None, limits: Limits) -> None:

@@ -73,7 +73,8 @@ from wfcore.service import (
     system,
     workflow_tasks,
 )
-from wfcore.service.host import Arrivals, Host
+from wfcore.service.delivering import Courier
+from wfcore.service.host import Arrivals, Carrier, Host
 from wfcore.service.ports import Dispatcher, Ids, QueryTask, RunKey, Store
 from wfcore.service.sweeping import Sweeper, SweepReport
 
@@ -93,9 +94,15 @@ class WorkflowService:
         ids: Ids,
         limits: Limits = DEFAULT_LIMITS,
         arrivals: Arrivals = Arrivals.OPTIMISTIC,
+        carrier: Carrier | None = None,
     ) -> None:
         self.host = Host(
-            store=store, dispatcher=dispatcher, ids=ids, limits=limits, arrivals=arrivals
+            store=store,
+            dispatcher=dispatcher,
+            ids=ids,
+            carrier=carrier or Courier(),
+            limits=limits,
+            arrivals=arrivals,
         )
         self._waiting_queries = querying.Waiting()
         self._sweeper = Sweeper(self.host)

@@ -104,6 +104,10 @@ def complete(
     """
     token = tokens.decode(request.task_token, WorkflowToken)
     _check_namespace(host, token, request.namespace)
+    for command in request.commands:
+        named = getattr(command.attributes, "namespace", "")
+        if named not in ("", token.namespace):
+            validation.namespace(host, named)
     key = _key(token)
     next_claim = None
     if request.return_new_workflow_task:
@@ -123,6 +127,7 @@ def complete(
         versioning_behavior=request.versioning_behavior,
         activity_request_id=host.ids.request_id() if _wants_activities(request) else "",
         owner=owner,
+        namespace_id=validation.namespace(host, token.namespace).namespace_id,
     )
     state, answer = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
     task = None

@@ -243,6 +243,11 @@ class MemoryStore:
             sizes = [row.size for row in islice(run.inbox.values(), limit)] if run else []
         return len(sizes), sum(sizes)
 
+    def request_seen(self, namespace: str, workflow_id: str, request_id: str) -> bool:
+        with self._tables.mutex:
+            runs = self._tables.runs_of(namespace, workflow_id)
+            return any(request_id in run.request_ids for run in runs)
+
     def withdraw_inbox(self, key: RunKey, item_id: int, journal: Sequence[Journal] = ()) -> bool:
         with self._tables.unit() as unit:
             self._tables.hold(unit, ("run", key.namespace, key.workflow_id))

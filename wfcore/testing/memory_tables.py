@@ -127,6 +127,17 @@ class Tables:
             write(run)
         return run
 
+    def runs_of(self, namespace: str, workflow_id: str) -> list[Run]:
+        """All runs of a workflow id, as the calling thread sees them."""
+        unit = self.open_unit()
+        keys = {*self.runs, *(unit.made if unit is not None else ())}
+        found = [
+            self.visible(key)
+            for key in keys
+            if (key.namespace, key.workflow_id) == (namespace, workflow_id)
+        ]
+        return [run for run in found if run is not None]
+
     def visible_current(self, namespace: str, workflow_id: str) -> Run | None:
         unit = self.open_unit()
         if unit is not None:

@@ -223,6 +223,21 @@ def test_of_reports_that_come_twice_during_a_task_one_is_written() -> None:
     assert run.inbox == []
 
 
+@pytest.mark.parametrize("refused_first", [True, False])
+def test_a_child_that_has_ended_was_not_refused(refused_first: bool) -> None:
+    """Its workflow id was taken by others before its start was tried once more."""
+    run = a_run()
+    run.work(start_child())
+    run.signal().take_task()
+    if refused_first:
+        run.child_is_refused(5)
+    run.child_ends(a_closed_child(), 5, run_id="child-run")
+    if not refused_first:
+        run.child_is_refused(5)
+    run.answer()
+    assert run.kinds(9) == ["TASK_COMPLETED", "CHILD_STARTED", "CHILD_TERMINATED", "TASK_SCHEDULED"]
+
+
 def test_a_start_that_waits_behind_the_end_is_not_written_twice() -> None:
     run = a_run()
     run.work(start_child())

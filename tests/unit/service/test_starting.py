@@ -205,5 +205,9 @@ def test_a_start_gives_up_when_others_always_come_first(monkeypatch: pytest.Monk
     assert probe.start()["code"] == "UNAVAILABLE"
 
 
-def test_cron_is_not_taken_in_silence() -> None:
-    assert Probe().start(cronSchedule="@hourly")["code"] == "UNIMPLEMENTED"
+def test_a_cron_run_waits_for_its_time() -> None:
+    probe = Probe()
+    workflow_id, _ = probe.run(cronSchedule="@every 60s")
+    assert probe.types(workflow_id) == ["WORKFLOW_EXECUTION_STARTED"]
+    probe.advance(60)
+    assert probe.types(workflow_id)[1:] == ["WORKFLOW_TASK_SCHEDULED"]

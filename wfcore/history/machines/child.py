@@ -5,7 +5,7 @@ parent records is made here from the parent's own event and the child's.
 """
 
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -262,15 +262,17 @@ def _asked(event: HistoryEvent) -> events.StartChildWorkflowExecutionInitiated:
 # ---- the end, as the child tells it
 
 
-def report(child: Recorded, closing: HistoryEvent, begun: Message | None) -> InboxItem:
-    """What the parent records of a child that has ended.
+def report(
+    child: Recorded, closing: HistoryEvent, begun: Message | None, now: datetime
+) -> InboxItem:
+    """What the parent records, now, of a child that has ended.
 
     `begun` is the fact that it exists, for a parent that has not recorded that yet.
     """
     ended: Any = closing.attributes
     kind, fields = _ENDS[type(ended)]
     return InboxItem(
-        event_time=closing.event_time,
+        event_time=now,
         attributes=kind(
             namespace=child.parent_namespace,
             namespace_id=child.parent_namespace_id,
@@ -300,8 +302,13 @@ def is_report(item: InboxItem) -> bool:
     return isinstance(item.attributes, CHILD_ENDS)
 
 
+def is_refusal(item: InboxItem) -> bool:
+    """Whether a fact is that there will be no child."""
+    return isinstance(item.attributes, events.StartChildWorkflowExecutionFailed)
+
+
 def initiated_by(item: InboxItem) -> int:
-    """The parent's event that asked for the child whose end is reported."""
+    """The parent's event that asked for the child of which a fact tells."""
     return getattr(item.attributes, "initiated_event_id", 0)
 
 

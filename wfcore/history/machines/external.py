@@ -1,6 +1,7 @@
 """Signals and cancel requests to other workflows: asked for, delivered or not."""
 
 import re
+from dataclasses import dataclass
 
 from wfcore.history.faults import BadCommandError
 from wfcore.history.limits import Limits
@@ -163,6 +164,29 @@ def _too_long(workflow_id: str, command: str, limits: Limits) -> str:
 
 
 # ---- what the other run gets
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Target:
+    """Whom a signal or a cancel request is for."""
+
+    execution: WorkflowExecution
+    #: it must be a child of the sender
+    only_child: bool
+
+
+def target_of(initiated: HistoryEvent) -> Target:
+    """Whom an event of the sender means."""
+    match initiated.attributes:
+        case (
+            events.SignalExternalWorkflowExecutionInitiated()
+            | events.RequestCancelExternalWorkflowExecutionInitiated() as asked
+        ):
+            return Target(
+                execution=asked.workflow_execution or WorkflowExecution(),
+                only_child=asked.child_workflow_only,
+            )
+    raise TypeError(f"event {initiated.event_id} means nobody: it is {initiated.event_type.name}")
 
 
 def signal_of(sender: Recorded, initiated: HistoryEvent) -> SignalRun:
