@@ -20,10 +20,19 @@ from wfcore.history.change import Change
 from wfcore.history.deadlines import first_task_at, next_deadline, run_ends_at
 from wfcore.history.faults import BadCommandError
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.history.machines import activity, closing, signal, table, workflow, workflow_task
+from wfcore.history.machines import (
+    activity,
+    closing,
+    signal,
+    table,
+    update,
+    workflow,
+    workflow_task,
+)
 from wfcore.history.outcome import finish
 from wfcore.history.requests import (
     ENGINE_IDENTITY,
+    AdmitUpdate,
     Answer,
     Arrive,
     AttachStartRequest,
@@ -58,6 +67,8 @@ class Needs:
 
     #: pending activities by scheduled event id, for `Change.activities`
     activities: tuple[int, ...] = ()
+    #: updates by id, for `Change.updates`
+    updates: tuple[str, ...] = ()
     #: event 1 of the run, for `Change.start_event`: the run may be followed by another one
     start_event: bool = False
     #: the memo as it is now, for `Change.current_memo`
@@ -79,11 +90,16 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
                     if isinstance(command.attributes, commands.RequestCancelActivityTask)
                     and command.attributes.scheduled_event_id in recorded.open_activities
                 ),
+                updates=_named_updates(state, request),
                 start_event=recorded.retry_policy is not None
                 and CommandType.FAIL_WORKFLOW_EXECUTION in kinds,
                 memo=CommandType.MODIFY_WORKFLOW_PROPERTIES in kinds,
                 search_attributes=CommandType.UPSERT_WORKFLOW_SEARCH_ATTRIBUTES in kinds,
             )
+        case ClaimTask():
+            return Needs(updates=tuple(state.volatile.updates))
+        case AdmitUpdate():
+            return Needs(updates=(request.update_id,))
         case Due():
             end = run_ends_at(recorded)
             ends = end is not None and (now is None or end <= now)
@@ -93,9 +109,15 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
     return Needs()
 
 
+def _named_updates(state: MutableState, request: CompleteTask) -> tuple[str, ...]:
+    """Those that the answer speaks of, and those that the next task may bring."""
+    spoken_of = (message.protocol_instance_id for message in request.messages)
+    return tuple(dict.fromkeys((*spoken_of, *state.volatile.updates)))
+
+
 def start(now: datetime, request: StartRun, limits: Limits = DEFAULT_LIMITS) -> Change:
-    """Make a run: STARTED, the signal that came with it, and WORKFLOW_TASK_SCHEDULED unless the
-    first task must wait.
+    """Make a run: STARTED, the signal or update that came with it, and WORKFLOW_TASK_SCHEDULED
+    unless the first task must wait.
     """
     step = workflow.start(now, request, limits)
     finish(step)
@@ -112,7 +134,9 @@ def apply(change: Change, request: Request, limits: Limits = DEFAULT_LIMITS) -> 
         NotFoundError: the run is closed, or the workflow task that is answered is over.
         InvalidArgumentError: the whole answer or request is refused.
         FailedPreconditionError: a paused run takes no such answer.
-        ResourceExhaustedError: a signal while the run is about to close (BUSY_WORKFLOW).
+        ResourceExhaustedError: a signal while the run is about to close (BUSY_WORKFLOW), or too
+            many updates in flight (CONCURRENT_LIMIT).
+        WorkflowNotReadyError: an update while the workflow task keeps failing.
     """
     before = next_deadline(change.state)
     step = Step(change, limits)
@@ -173,24 +197,35 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
         raise FailedPreconditionError(
             "Workflow is paused and force create new workflow task is not allowed."
         )
-    heartbeat = forced and not request.commands
+    heartbeat = forced and not request.commands and not request.messages
     if heartbeat and step.now > task.original_scheduled_at + step.limits.workflow_task_heartbeat:
         workflow_task.time_out(step, task)
         return Answer(error=NotFoundError("workflow task heartbeat timeout"))
     step.answer = request
     step.next_run_id = request.next_run_id
+    update.listen(step, request)
+    reset_event_id = 0
     try:
-        _carry_out(step, task, request)
+        if update.leaves_nothing(step, task, request):
+            reset_event_id = step.recorded.previous_started_event_id
+            workflow_task.succeed(step)
+            update.take_rejections(step)
+        else:
+            _carry_out(step, task, request)
     except BadCommandError as fault:
         return _refuse(step, task, request, fault)
     if step.change.closed:
         return Answer()
+    if not heartbeat:
+        update.reject_unprocessed(step, task)
     flushed = buffer.flush(step, task.started_at)
     if forced or flushed or step.wants_task:
         chain = task.original_scheduled_at if heartbeat else None
         workflow_task.schedule(step, original_scheduled_at=chain)
+    elif step.volatile.updates:
+        workflow_task.schedule(step, speculative=True)
     claim = workflow_task.claim(step, request.next_claim) if request.next_claim else None
-    return Answer(claim=claim, activities=step.taken)
+    return Answer(claim=claim, activities=step.taken, reset_event_id=reset_event_id)
 
 
 def _carry_out(step: Step, task: TaskClaim, request: CompleteTask) -> None:
@@ -208,8 +243,11 @@ def _carry_out(step: Step, task: TaskClaim, request: CompleteTask) -> None:
         )
     )
     workflow_task.succeed(step)
+    update.take_rejections(step)
     for command in request.commands:
         table.carry_out(step, command, completed)
+    if not step.change.closed:
+        update.carry_out_rest(step)
 
 
 def _refuse(step: Step, task: TaskClaim, request: CompleteTask, fault: BadCommandError) -> Answer:
@@ -220,9 +258,11 @@ def _refuse(step: Step, task: TaskClaim, request: CompleteTask, fault: BadComman
     """
     text = str(fault)
     unhandled = fault.cause is Cause.UNHANDLED_COMMAND
-    if task.attempt > 1 and not unhandled:
-        raise InvalidArgumentError(text) from fault
     step.begin_anew()
+    if not unhandled:
+        update.abort_all(step)
+    if task.attempt > 1 and not unhandled:
+        return Answer(error=InvalidArgumentError(text))
     workflow_task.fail(
         step,
         task,
@@ -281,6 +321,17 @@ def _signal(step: Step, request: SignalRun) -> Answer:
     _catch_up(step)
     signal.check(step.change.state, step.limits)
     return _take_in(step, signal.item(request, step.now), at_once=request.ends_delay)
+
+
+def _admit_update(step: Step, request: AdmitUpdate) -> Answer:
+    state = step.change.state
+    if update.is_known(state, step.change.updates.get(request.update_id), request.update_id):
+        return Answer()
+    _check_open(step)
+    update.check(state, step.limits)
+    _catch_up(step)
+    update.admit(step, request)
+    return Answer()
 
 
 def _request_cancel(step: Step, request: RequestCancelRun) -> Answer:
@@ -342,7 +393,11 @@ def _due(step: Step, request: Due) -> Answer:
         return Answer()
     _catch_up(step)
     task = step.volatile.task
-    if task is not None and task.dispatch_due is not None and task.dispatch_due <= step.now:
+    if task is None:
+        return Answer()
+    if task.schedule_to_start_due is not None and task.schedule_to_start_due <= step.now:
+        workflow_task.not_taken(step, task)
+    elif task.dispatch_due is not None and task.dispatch_due <= step.now:
         step.announce = True
     return Answer()
 
@@ -410,6 +465,7 @@ _MACHINES: dict[type[Any], Callable[[Step, Any], Answer]] = {
     FailTask: _fail,
     TaskLost: _lost,
     SignalRun: _signal,
+    AdmitUpdate: _admit_update,
     RequestCancelRun: _request_cancel,
     AttachStartRequest: _attach,
     Arrive: _arrive,

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from wfcore.history import buffer
 from wfcore.history.deadlines import run_ends_at
 from wfcore.history.faults import BadCommandError
-from wfcore.history.machines import chain, workflow_task
+from wfcore.history.machines import chain, update, workflow_task
 from wfcore.history.requests import ENGINE_IDENTITY, TerminateRun
 from wfcore.history.sizes import failure_bytes, payloads_bytes
 from wfcore.history.step import Step
@@ -180,6 +180,7 @@ def _end(step: Step, attributes: Message, request: TerminateRun | None = None) -
 
 def _ended(step: Step) -> None:
     step.change.closed = True
+    update.end_all(step)
     step.volatile.task = None
     step.volatile.closing = False
     step.announce = False

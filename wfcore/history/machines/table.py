@@ -5,7 +5,7 @@ from typing import Any
 
 from wfcore.exceptions import InvalidArgumentError
 from wfcore.history.faults import BadCommandError
-from wfcore.history.machines import activity_commands, closing, marker, timer
+from wfcore.history.machines import activity_commands, closing, marker, timer, update
 from wfcore.history.step import Step
 from wfcore.protocol.commands import ATTRIBUTES, CLOSING, Command
 from wfcore.protocol.enums import CommandType
@@ -26,6 +26,10 @@ COMMANDS: dict[CommandType, tuple[Carry, Cause]] = {
     CommandType.START_TIMER: (timer.start, Cause.BAD_START_TIMER_ATTRIBUTES),
     CommandType.CANCEL_TIMER: (timer.cancel, Cause.BAD_CANCEL_TIMER_ATTRIBUTES),
     CommandType.RECORD_MARKER: (marker.record, Cause.BAD_RECORD_MARKER_ATTRIBUTES),
+    CommandType.PROTOCOL_MESSAGE: (
+        update.carry_out,
+        Cause.BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE,
+    ),
     CommandType.MODIFY_WORKFLOW_PROPERTIES: (
         marker.modify_properties,
         Cause.BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES,

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from wfcore.history import recording
 from wfcore.history.change import Change
 from wfcore.history.limits import Limits
-from wfcore.history.machines import signal, workflow_task
+from wfcore.history.machines import signal, update, workflow_task
 from wfcore.history.requests import (
     AttachStartRequest,
     ClaimTask,
@@ -154,6 +154,8 @@ def start(now: datetime, request: StartRun, limits: Limits) -> Step:
     if request.signal is not None:
         step.append_item(signal.item(request.signal, now))
     first_task(step, request.eager_claim)
+    if request.update is not None:
+        update.admit(step, request.update)
     return step
 
 
