@@ -209,7 +209,7 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
         if update.leaves_nothing(step, task, request):
             reset_event_id = step.recorded.previous_started_event_id
             workflow_task.succeed(step)
-            update.take_rejections(step)
+            update.take_rejections(step, request)
         else:
             _carry_out(step, task, request)
     except BadCommandError as fault:
@@ -243,7 +243,7 @@ def _carry_out(step: Step, task: TaskClaim, request: CompleteTask) -> None:
         )
     )
     workflow_task.succeed(step)
-    update.take_rejections(step)
+    update.take_rejections(step, request)
     for command in request.commands:
         table.carry_out(step, command, completed)
     if not step.change.closed:

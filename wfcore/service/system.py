@@ -96,7 +96,9 @@ def _description(host: Host, space: Namespace) -> DescribeNamespaceResponse:
             description=space.description,
             owner_email=space.owner_email,
             id=space.namespace_id,
-            capabilities=NamespaceInfoCapabilities(reported_problems_search_attribute=True),
+            capabilities=NamespaceInfoCapabilities(
+                sync_update=True, async_update=True, reported_problems_search_attribute=True
+            ),
             limits=NamespaceInfoLimits(
                 blob_size_limit_error=host.limits.blob_bytes,
                 memo_size_limit_error=host.limits.memo_bytes,

@@ -33,6 +33,9 @@ def load_change(tx: Transaction, state: MutableState, request: Request) -> Chang
     elif needs.activities:
         rows = tx.activities(run_id, scheduled_event_ids=needs.activities)
         change.activities = {row.scheduled_event_id: row for row in rows}
+    if needs.updates:
+        updates = tx.updates(run_id, needs.updates)
+        change.updates = {update.update_id: update for update in updates}
     if needs.start_event:
         started = tx.events(run_id, (1,))[0].attributes
         if isinstance(started, WorkflowExecutionStarted):

@@ -49,9 +49,14 @@ def execution(given: WorkflowExecution | None) -> WorkflowExecution:
         raise fail("Execution is not set on request.")
     if not given.workflow_id:
         raise fail("WorkflowId is not set on request.")
-    if given.run_id and _UUID.fullmatch(given.run_id) is None:
+    if given.run_id and not is_uuid(given.run_id):
         raise fail("Invalid RunId.")
     return given
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text has the form of a run id."""
+    return _UUID.fullmatch(text) is not None
 
 
 def is_open(status: WorkflowExecutionStatus) -> bool:

@@ -30,6 +30,14 @@ from wfcore.protocol.rpc.cluster import (
     ListNamespacesRequest,
     ListNamespacesResponse,
 )
+from wfcore.protocol.rpc.updates import (
+    ExecuteMultiOperationRequest,
+    ExecuteMultiOperationResponse,
+    PollWorkflowExecutionUpdateRequest,
+    PollWorkflowExecutionUpdateResponse,
+    UpdateWorkflowExecutionRequest,
+    UpdateWorkflowExecutionResponse,
+)
 from wfcore.protocol.rpc.workflow_tasks import (
     PollWorkflowTaskQueueRequest,
     PollWorkflowTaskQueueResponse,
@@ -70,7 +78,9 @@ from wfcore.service import (
     querying,
     reading,
     starting,
+    starting_with_update,
     system,
+    updating,
     workflow_tasks,
 )
 from wfcore.service.host import Arrivals, Host
@@ -134,6 +144,21 @@ class WorkflowService:
         timeout: timedelta = querying.DEFAULT_TIMEOUT,
     ) -> QueryWorkflowResponse:
         return querying.query(self.host, self._waiting_queries, request, timeout)
+
+    def update_workflow_execution(
+        self, request: UpdateWorkflowExecutionRequest, *, timeout: timedelta | None = None
+    ) -> UpdateWorkflowExecutionResponse:
+        return updating.update(self.host, request, timeout)
+
+    def poll_workflow_execution_update(
+        self, request: PollWorkflowExecutionUpdateRequest, *, timeout: timedelta | None = None
+    ) -> PollWorkflowExecutionUpdateResponse:
+        return updating.poll(self.host, request, timeout)
+
+    def execute_multi_operation(
+        self, request: ExecuteMultiOperationRequest, *, timeout: timedelta | None = None
+    ) -> ExecuteMultiOperationResponse:
+        return starting_with_update.execute(self.host, request, timeout)
 
     # ---- reading
 

@@ -640,6 +640,15 @@ def test_a_refusal_counts_although_the_run_ends_with_it() -> None:
     assert run.updates["u"].rejection is not None
 
 
+def test_a_refusal_may_have_a_command() -> None:
+    run = an_idle_run().update("a").update("b")
+    run.take_task()
+    messages = (rejection("a"), acceptance("b"))
+    run.answer(*map(place, messages), messages=messages)
+    assert run.kinds(8) == ["UPDATE_ACCEPTED"]
+    assert run.updates["a"].rejection is not None
+
+
 def test_what_would_be_written_behind_the_end_is_dropped() -> None:
     run = accept(an_idle_run()).signal()
     run.take_task()

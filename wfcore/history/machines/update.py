@@ -163,10 +163,17 @@ def leaves_nothing(step: Step, task: TaskClaim, request: CompleteTask) -> bool:
     return shown <= (step.limits.speculative_task_events if request.can_forget_events else 0)
 
 
-def take_rejections(step: Step) -> None:
-    """Carry out refusals. They leave no event, so that their place doesn't matter."""
+def take_rejections(step: Step, request: CompleteTask) -> None:
+    """Carry out refusals that no command gives a place. They leave no event, so that they count
+    although the run may end with the same answer.
+    """
+    placed = {
+        command.attributes.message_id
+        for command in request.commands
+        if isinstance(command.attributes, commands.ProtocolMessage)
+    }
     for message_id, message in list(step.messages.items()):
-        if isinstance(message.body, Rejection):
+        if isinstance(message.body, Rejection) and message_id not in placed:
             del step.messages[message_id]
             _carry_out(step, message)
 
