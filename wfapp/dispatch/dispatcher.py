@@ -8,7 +8,7 @@ import msgspec
 
 from wfapp.dispatch import messages
 from wfapp.dispatch.messages import Outgoing
-from wfapp.dispatch.notices import Notices, history_topic, tasks_topic
+from wfapp.dispatch.notices import Notices, history_topic, tasks_topic, update_topic
 from wfapp.dispatch.publisher import Backlog, Publisher
 from wfapp.dispatch.queues import DEFAULT_TASK_QUEUE, QueueNames
 from wfcore.history.effects import (
@@ -16,10 +16,12 @@ from wfcore.history.effects import (
     DispatchWorkflowTask,
     Effect,
     NotifyHistory,
+    NotifyUpdate,
     WakeTicker,
 )
 from wfcore.protocol.rpc.info import WorkflowQueryResult
 from wfcore.service.ports import QueryTask, RunKey, Store
+from wfcore.service.validation import is_open
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +44,18 @@ class HistoryNotices:
             return head is None or head.next_event_id > next_event_id
 
         self.notices.wait(history_topic(key.run_id), timeout, grown)
+
+    def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
+        """Return when an update may have a later version."""
+
+        def moved() -> bool:
+            update = self._store.read_update(key, update_id)
+            if update is None or update.version > version:
+                return True
+            head = self._store.head(key.namespace, key.workflow_id, key.run_id)
+            return head is None or not is_open(head.status)
+
+        self.notices.wait(update_topic(key.run_id), timeout, moved)
 
     def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:
         """Return when work may wait in a queue."""
@@ -67,12 +81,14 @@ class HistoryNotices:
             match effect:
                 case NotifyHistory():
                     topics.append(history_topic(effect.run_id))
+                case NotifyUpdate():
+                    topics.append(update_topic(effect.run_id))
                 case DispatchWorkflowTask() | DispatchActivity():
                     topics.append(tasks_topic(effect.namespace, effect.task_queue))
                 case WakeTicker(at=at) if at - datetime.now(UTC) < TICKER_POLL:
                     self.notices.wake_ticker()
         if topics:
-            self.notices.publish(topics)
+            self.notices.publish(list(dict.fromkeys(topics)))
 
 
 class CeleryDispatcher(HistoryNotices):

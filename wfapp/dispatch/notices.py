@@ -31,6 +31,11 @@ def history_topic(run_id: str) -> str:
     return f"history.{run_id}"
 
 
+def update_topic(run_id: str) -> str:
+    """The topic of a run's updates."""
+    return f"update.{run_id}"
+
+
 def tasks_topic(namespace: str, task_queue: str) -> str:
     """The topic of work in a task queue."""
     return f"tasks.{namespace}.{task_queue}"
