@@ -221,12 +221,16 @@ class LeaseKeeper:
         """Begin; the first renewal follows at once."""
         self._thread.start()
 
+    def leave(self) -> None:
+        """End; the leases run out by themselves, unless their processes have finished before."""
+        self._stopping.set()
+        self._thread.join(timeout=5)
+
     def stop(self) -> None:
         """End, and give up what the processes still hold: they have stopped working."""
         if self._stopping.is_set():
             return
-        self._stopping.set()
-        self._thread.join(timeout=5)
+        self.leave()
         ended = [*self._unreported, *(process.boot_id for process in self._renewed)]
         try:
             for boot_id in ended:

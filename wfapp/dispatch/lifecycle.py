@@ -102,6 +102,7 @@ class Host:
     # --- the parent, or the only process -----------------------------------------------------
 
     def _on_init(self, sender: Any, **_: Any) -> None:
+        self.leave()  # an earlier worker of this process, as tests and the embedded one make them
         self._worker = sender
         self._pool = pool_name(sender.pool_cls)
         self._slots = sender.concurrency if isinstance(sender.concurrency, int) else 1
@@ -130,7 +131,25 @@ class Host:
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.stop()
+        self._begin_anew()
+
+    def leave(self) -> None:
+        """The pool ends without waiting for its tasks: stop the threads, give nothing up.
+
+        Tasks of threads may still finish, and children have their parent's `end`.
+        """
+        if self._children is not None or self._keeper is None:
+            return
+        ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            ticker.stop()
+        self._keeper.leave()
+        self._keeper = None
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._boot_id = ""
+        self._children = None
         self.draining = self._told = self._given_up = False
 
     def _on_draining(self, **_: Any) -> None:
@@ -263,6 +282,9 @@ class _AfterPool(bootsteps.StartStopStep):
 
     def start(self, parent: Any) -> None:
         HOST.begin()
+
+    def terminate(self, parent: Any) -> None:
+        HOST.leave()
 
 
 class _AfterTasks(bootsteps.StartStopStep):
