@@ -27,7 +27,7 @@ def project(stack: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tu
     with Services.begin(durable=False) as services:
         environment = {
             **services.environment(),
-            "DJANGO_SETTINGS_MODULE": "tests.conformance.http.settings",
+            "DJANGO_SETTINGS_MODULE": "tests.e2e.browser_settings",
             "DJANGO_SUPERUSER_USERNAME": "boss",
             "DJANGO_SUPERUSER_PASSWORD": "boss",
         }
@@ -107,7 +107,7 @@ def test_a_run_is_found_explained_and_terminated(project: tuple[Stack, str], pag
     expect(page.locator(".messagelist")).to_contain_text("Done for 1 run.")
 
     open_run(page, "door-1")
-    expect(page.locator("#why")).to_contain_text("Terminated: closed: Terminated")
+    expect(page.locator("#why")).to_contain_text("closed: Terminated")
     expect(page.locator("#history")).to_contain_text("tested enough")
     expect(page.locator("text=Terminate…")).to_have_count(0)
 

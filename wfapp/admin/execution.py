@@ -51,11 +51,11 @@ class WorkflowExecutionAdmin(ReadOnlyAdmin):
     list_display = (
         "workflow_id",
         "status_mark",
+        "trouble",
         "workflow_type",
         "task_queue",
         "started",
         "progress",
-        "trouble",
     )
     list_display_links = ("workflow_id",)
     list_filter = (NamespaceFilter, StatusFilter, TypeFilter)
