@@ -5,6 +5,8 @@ A fact that was accepted is never lost: a commit that ends a task reads the inbo
 and who stored a fact without the lock looks again under it, when every commit that has not seen the
 row is over. It then delivers the fact if the task is over, or withdraws it if the run is closed.
 What a sender that died left behind is delivered by the next who holds the lock, or by the ticker.
+On a closed run the ticker drops what it finds, so that a sender who looks late, or who repeats a
+request that another one is sending, asks the history whether the fact is in it.
 """
 
 import logging
@@ -14,6 +16,7 @@ from enum import Enum, auto
 
 from wfcore.exceptions import AbortedError, NotFoundError, RPCError
 from wfcore.history import sizes, transition
+from wfcore.history.machines import activity
 from wfcore.history.requests import (
     Arrive,
     AttachStartRequest,
@@ -22,12 +25,21 @@ from wfcore.history.requests import (
     SignalRun,
 )
 from wfcore.history.state import MutableState, PendingActivity
+from wfcore.protocol.events import (
+    WorkflowExecutionCancelRequested,
+    WorkflowExecutionOptionsUpdated,
+    WorkflowExecutionSignaled,
+)
+from wfcore.protocol.message import Message
 from wfcore.service import validation
 from wfcore.service.host import Arrivals, Host
 from wfcore.service.ports import RunKey, StaleActivityError, Transaction
 from wfcore.service.transacting import TRIES, load_change, repeatedly, save
 
 logger = logging.getLogger(__name__)
+
+#: Events that are read at a time to find one.
+_PAGE = 256
 
 Fact = SignalRun | RequestCancelRun | AttachStartRequest | Arrive
 
@@ -187,21 +199,48 @@ def _store_and_look(host: Host, sent: _Sent, state: MutableState) -> Outcome:
     key = sent.key(state)
     count, size = _waiting(host, key)
     item_id = _put(host, sent, state, host.store.now(), sent.request_id, count)
-    if item_id is None:
-        return _not_stored(sent)
-    overflows = _overflows(host, sent.fact, count, size)
+    if item_id is None and sent.closes is not None:
+        return Outcome.STALE
+    overflows = item_id is not None and _overflows(host, sent.fact, count, size)
+    stored = Outcome.RECORDED if item_id is not None else Outcome.REPEATED
 
     def once() -> Outcome:
         with host.store.transaction(key.namespace, key.workflow_id) as tx:
             held = tx.load(key.run_id)
             if held is None or not held.is_open:
-                withdrawn = host.store.withdraw_inbox(key, item_id)
-                return Outcome.CLOSED if withdrawn else Outcome.RECORDED
+                if item_id is not None and host.store.withdraw_inbox(key, item_id):
+                    return Outcome.CLOSED
+                return stored if _is_recorded(host, key, sent.fact) else Outcome.CLOSED
             if overflows or not held.task_started:
                 _take_in(host, tx, held)
-            return Outcome.RECORDED
+            return stored
 
     return repeatedly(once)
+
+
+def _is_recorded(host: Host, key: RunKey, fact: Fact) -> bool:
+    """Whether the history of a closed run has a fact."""
+    last: int | None = None
+    while events := host.store.read_events(key, last=last, limit=_PAGE, reverse=True):
+        if any(_is_event_of(fact, event.attributes) for event in events):
+            return True
+        last = events[-1].event_id - 1
+    return False
+
+
+def _is_event_of(fact: Fact, attributes: Message) -> bool:
+    match fact, attributes:
+        case SignalRun(request_id=name), WorkflowExecutionSignaled(request_id=recorded):
+            return name == recorded
+        case AttachStartRequest(request_id=name), WorkflowExecutionOptionsUpdated():
+            return name == attributes.attached_request_id
+        case RequestCancelRun(), WorkflowExecutionCancelRequested():
+            return True
+        case Arrive(closes=PendingActivity() as row), _ if isinstance(attributes, activity.CLOSING):
+            return row.scheduled_event_id == attributes.scheduled_event_id
+        case Arrive(item=item, closes=None), _:
+            return item.attributes == attributes
+    return False
 
 
 def _leave(host: Host, sent: _Sent, state: MutableState) -> Outcome:
