@@ -93,8 +93,8 @@ def history(
 
     With `wait_new_event` an open run that has nothing new is waited for, and the token of the
     answer leads on until the run is closed. A workflow task that is stored on success only stands
-    behind the last event, unless `show_transient` is off (Temporal's command line program) or the
-    caller waits for events as they are stored.
+    at the end of the last page, unless `show_transient` is off (Temporal's command line program) or
+    the caller waits for events as they are stored.
 
     Raises:
         WaitInsideTransactionError: waiting would hold the caller's transaction open.
@@ -115,7 +115,7 @@ def history(
     events, full = _forward(host, key, first, head.next_event_id - 1, size)
     following = first + len(events)
     open_end = following >= head.next_event_id
-    if open_end and show_transient and not request.wait_new_event:
+    if open_end and not full and show_transient and not request.wait_new_event:
         events += _transient(host, key, head)
     waits = request.wait_new_event and validation.is_open(head.status)
     going_on = full or waits or not open_end
