@@ -7,7 +7,8 @@ connections don't survive it. Importing this opens nothing and reads no setting.
 import os
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -55,6 +56,17 @@ class Wiring:
                 self._made[name] = make()
             return self._made[name]
 
+    @contextmanager
+    def replaced(self, parts: dict[str, Any]) -> Iterator[None]:
+        """Use other parts; what else is asked for is made anew, and forgotten at the end."""
+        with self._lock:
+            before, self._made = self._made, dict(parts)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._made = before
+
     def forget(self) -> None:
         """Begin anew: after a fork, or when a test has changed what the parts stand on."""
         link = self._made.get("link")
@@ -77,6 +89,13 @@ def part(name: str, make: Callable[[], T]) -> T:
     """This process's part of that name; `make` is called once."""
     found: T = _wiring.part(name, make)
     return found
+
+
+@contextmanager
+def replaced(**parts: Any) -> Iterator[None]:
+    """Let these parts stand in for this process's own, for the length of a test."""
+    with _wiring.replaced(parts):
+        yield
 
 
 def get_celery_app() -> Celery:
@@ -126,6 +145,7 @@ def get_service() -> WorkflowService:
             RandomIds(),
             limits=config().limits,
             arrivals=config().arrivals,
+            start_wait=config().lock_wait,
         ),
     )
 

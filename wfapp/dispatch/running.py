@@ -19,6 +19,7 @@ from wfapp.dispatch.connections import Surviving, surviving
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
+    WorkflowTaskHint,
     activity_task_id,
     read_activity,
     read_query,
@@ -41,7 +42,7 @@ from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedResponse,
 )
 from wfcore.service import tokens
-from wfcore.service.ports import Dispatcher
+from wfcore.service.ports import Dispatcher, QueryTask
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import (
@@ -56,10 +57,8 @@ logger = logging.getLogger(__name__)
 
 #: More than any process has slots.
 _CLAIMS = 1000
-#: Runs whose code a process keeps in memory.
+#: Runs whose code a process keeps in memory (the default of Temporal's SDK).
 LIVE_INSTANCES = 1000
-#: Live workflow instances that a process keeps (the default of Temporal's SDK).
-_LIVE_INSTANCES = 1000
 
 
 class TaskWorker:
@@ -103,7 +102,6 @@ class TaskWorker:
         self._client = client
         self._interceptors = interceptors
         self._build_id = build_id
-        self._instances = InstanceCache(_LIVE_INSTANCES)
         self._cache = InstanceCache(cache_size)
         self._workflows: dict[str, WorkflowTaskRunner] = {}
         self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
@@ -117,14 +115,22 @@ class TaskWorker:
         except MessageTooNewError as error:
             logger.error("%s", error, extra={"action": "message_too_new"})
             return
+        self.run_workflow_task(hint)
+
+    def run_workflow_task(self, hint: WorkflowTaskHint) -> None:
+        """Claim and run a workflow task, and those that follow at once."""
         if self._hand_back(hint.effect):
             return
-        request_id = str(uuid.uuid4())
+        runner = self._workflow_runner(hint.namespace)
         task = self._surviving.claim_workflow_task(
-            hint.key, identity=self._identity(), owner=self._owner(), request_id=request_id
+            hint.key,
+            identity=self._identity(),
+            owner=self._owner(),
+            request_id=str(uuid.uuid4()),
+            after_event_id=runner.known_event_id(hint.run_id),
         )
         if task.task_token:
-            self._workflow_runner(hint.namespace).run(task)
+            runner.run(task)
 
     def query(self, fields: Mapping[str, Any]) -> None:
         """Answer the question that a message brings."""
@@ -133,6 +139,10 @@ class TaskWorker:
         except MessageTooNewError as error:
             logger.error("%s", error, extra={"action": "message_too_new"})
             return
+        self.ask(question)
+
+    def ask(self, question: QueryTask) -> None:
+        """Let a run's code answer a question."""
         task = self._surviving.claim_query(question)
         if task.task_token:
             self._workflow_runner(question.namespace).run(task)
