@@ -15,7 +15,6 @@ from typing import Any, Self
 from django.db import DatabaseError, connections, transaction
 
 from wfapp import wiring
-from wfapp.client import WorkflowClient, get_client
 from wfapp.conf import config
 from wfapp.dispatch.celery_tasks import extend_tasks
 from wfapp.dispatch.claims import new_boot_id
@@ -115,11 +114,6 @@ class WorkflowEnvironment:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
-
-    @property
-    def client(self) -> WorkflowClient:
-        """The client that the code under test gets too."""
-        return get_client()
 
     def now(self) -> datetime:
         """The time as workflows see it."""

@@ -1,17 +1,16 @@
 """Does today's code still agree with the histories that it must go on with?"""
 
-import itertools
-from collections.abc import Iterator
-
 from asgiref.sync import async_to_sync
 
 from wfapp import wiring
-from wfapp.client import get_client
-from wfcore.client import WorkflowHistory
+from wfapp.conf import config
+from wfcore.client import Client, InlineCalls, WorkflowHistory, run_inline
 from wfcore.worker import Replayer, WorkflowReplayResult
 
 
-def replay_stored(query: str = "", *, limit: int | None = 100) -> list[WorkflowReplayResult]:
+def replay_stored(
+    query: str = "", *, limit: int | None = 100, namespace: str = ""
+) -> list[WorkflowReplayResult]:
     """Replay the newest runs that a list query finds against the code of this process.
 
     Each result tells its history and, where the code disagrees with it, the failure. The database
@@ -22,16 +21,27 @@ def replay_stored(query: str = "", *, limit: int | None = 100) -> list[WorkflowR
     """
     registry = wiring.get_registry()
     definitions = [registry.workflow(name) for name in registry.workflow_names]
+    client = Client(
+        wiring.get_service(),
+        namespace=namespace or config().namespace,
+        data_converter=wiring.get_converter(),
+        calls=InlineCalls(),
+    )
     replayer = Replayer(
         workflows=[definition.cls for definition in definitions if definition is not None],
-        namespace=get_client().namespace,
-        data_converter=wiring.get_converter(),
+        namespace=client.namespace,
+        data_converter=client.data_converter,
     )
+
     replay = async_to_sync(replayer.replay_workflow)
-    return [replay(history, raise_on_replay_failure=False) for history in _histories(query, limit)]
+    return [
+        replay(history, raise_on_replay_failure=False)
+        for history in run_inline(_histories(client, query, limit))
+    ]
 
 
-def _histories(query: str, limit: int | None) -> Iterator[WorkflowHistory]:
-    client = get_client()
-    for run in itertools.islice(client.list_workflows(query), limit):
-        yield client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history()
+async def _histories(client: Client, query: str, limit: int | None) -> list[WorkflowHistory]:
+    return [
+        await client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history()
+        async for run in client.list_workflows(query or None, limit=limit)
+    ]
