@@ -18,6 +18,7 @@ from tests.support.requests_json import (
     timer,
     values,
 )
+from tests.support.waiting import wait_until
 from wfcore.history import transition
 from wfcore.history.rebuild import rebuild
 from wfcore.history.requests import CompleteTask
@@ -52,6 +53,21 @@ def after_put(probe: Probe, meanwhile: Callable[[], Any]) -> None:
         return item_id
 
     probe.store.put_inbox = early  # type: ignore[method-assign]
+
+
+def after_inbox(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
+    """Let something happen after a transaction has read what waits; once."""
+    read, todo = MemoryTransaction.inbox, [meanwhile]
+
+    def early(self: MemoryTransaction, run_id: str) -> list[Any]:
+        found = read(self, run_id)
+        if todo:
+            elsewhere = threading.Thread(target=todo.pop())
+            elsewhere.start()
+            elsewhere.join(0.1)
+        return found
+
+    monkeypatch.setattr(MemoryTransaction, "inbox", early)
 
 
 def inbox(probe: Probe, workflow_id: str, run_id: str) -> list[Any]:
@@ -149,6 +165,20 @@ def test_an_end_that_the_ticker_dropped_before_its_worker_looked_is_refused() ->
     refused = probe.answer_activity("completed", running)
     assert refused["message"] == "workflow execution already completed"
     assert "ACTIVITY_TASK_COMPLETED" not in probe.types(workflow_id)
+
+
+def test_an_activity_that_ends_while_its_cancellation_commits_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    probe = Probe()
+    workflow_id, _ = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    task = probe.poll()
+    after_inbox(monkeypatch, lambda: probe.answer_activity("completed", running))
+    assert not isinstance(probe.answer(task, cancel_activity(5)), Refusal)
+    wait_until(lambda: "ACTIVITY_TASK_COMPLETED" in probe.types(workflow_id))
+    assert probe.types(workflow_id).count("ACTIVITY_TASK_CANCEL_REQUESTED") == 1
 
 
 def test_a_fact_that_the_close_took_in_before_its_sender_looked_is_recorded() -> None:
