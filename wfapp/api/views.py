@@ -113,7 +113,7 @@ def _read_body(request: HttpRequest) -> tuple[bytes, InvalidArgumentError | None
     """The body, of which no more than the limit is ever read."""
     body, error = b"", None
     try:
-        declared = int(request.META.get("CONTENT_LENGTH") or 0)
+        declared = int(request.headers.get("content-length") or 0)
     except ValueError:
         declared, error = 0, InvalidArgumentError("Content-Length is no number")
     if declared <= BODY_BYTES and error is None:
