@@ -5,6 +5,7 @@ whole transactions, whose number is its size, and has a token whenever it is ful
 """
 
 from datetime import timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -44,7 +45,7 @@ class _HistoryToken(msgspec.Struct, frozen=True, array_like=True, tag="h"):
     """The next event to read of a run; backwards the last one."""
 
     run_id: str
-    event_id: int
+    event_id: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
     reverse: bool = False
 
 
