@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 
 from wfapp.models import ExecutionState, PendingActivity, WorkerProcess
 from wfapp.models.columns import to_micros
+from wfcore.exceptions import UnavailableError
 
 logger = logging.getLogger(__name__)
 
@@ -236,8 +237,12 @@ class LeaseKeeper:
             for boot_id in ended:
                 self._lose_claims(boot_id)
             self._table.forget(ended)
-        except _DATABASE_ERRORS:  # others find it out when the lease is over
-            logger.warning("leaving without the database", extra={"action": "lease_not_ended"})
+        except (*_DATABASE_ERRORS, UnavailableError) as error:
+            # others find it out when the lease is over
+            logger.warning(
+                "leaving without the database",
+                extra={"action": "lease_not_ended", "error": str(error)},
+            )
 
     def look(self) -> None:
         """One round of the thread."""
