@@ -248,14 +248,17 @@ class LeaseKeeper:
         """One round of the thread."""
         self._unreported += self._lost()
         living = self._living()
-        due = time.monotonic() - self._renewed_at >= self._table.lease.total_seconds() / 3
-        if due or living != self._renewed:
+        if self._is_due() or living != self._renewed:
             self._table.renew(living)
             self._health.reached()
             self._renewed, self._renewed_at = living, time.monotonic()
-        while self._unreported:
+        # The living come first: giving up may take a while where runs are busy.
+        while self._unreported and not self._is_due():
             self._lose_claims(self._unreported[-1])
             self._table.forget([self._unreported.pop()])
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._renewed_at >= self._table.lease.total_seconds() / 3
 
     def _run(self) -> None:
         failing = False

@@ -11,7 +11,7 @@ request that another one is sending, asks the history whether the fact is in it.
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from wfcore.exceptions import AbortedError, NotFoundError, RPCError
@@ -64,6 +64,8 @@ class _Sent:
     fact: Fact
     request_id: str
     first_execution_run_id: str
+    #: bounds the time spent on the run's lock; None: as the store does
+    wait: timedelta | None
 
     def key(self, state: MutableState) -> RunKey:
         """The run that the address means now."""
@@ -100,10 +102,12 @@ def arrive(
     *,
     request_id: str = "",
     first_execution_run_id: str = "",
+    wait: timedelta | None = None,
 ) -> Outcome:
     """Hand a fact to a run; an empty run id means the current one, and follows its chain.
 
     Inside a caller's transaction the fact is stored without a lock and delivered after the commit.
+    `wait` bounds the time spent on the run's lock.
 
     Raises:
         NotFoundError: there is no such run, or it isn't of the chain that is named.
@@ -114,6 +118,7 @@ def arrive(
         fact=fact,
         request_id=request_id,
         first_execution_run_id=first_execution_run_id,
+        wait=wait,
     )
     inside = host.store.inside_callers_transaction()
     closed = ""
@@ -140,11 +145,11 @@ def arrive(
     raise AbortedError("runs of this workflow id change too fast; repeat the call")
 
 
-def deliver(host: Host, key: RunKey) -> None:
+def deliver(host: Host, key: RunKey, wait: timedelta | None = None) -> None:
     """Take in what waits in a run's inbox; on a closed run it is dropped and journalled."""
 
     def once() -> None:
-        with host.store.transaction(key.namespace, key.workflow_id) as tx:
+        with host.store.transaction(key.namespace, key.workflow_id, wait=wait) as tx:
             state = tx.load(key.run_id)
             if state is not None:
                 _take_in(host, tx, state)
@@ -157,7 +162,7 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
     address, errors = sent.address, list[RPCError | None]()
 
     def once() -> tuple[str, Outcome]:
-        with host.store.transaction(address.namespace, address.workflow_id) as tx:
+        with host.store.transaction(address.namespace, address.workflow_id, wait=sent.wait) as tx:
             current = None if run_id else tx.current()
             meant = current.run_id if current is not None else run_id
             state = tx.load(meant) if meant else None
@@ -205,7 +210,7 @@ def _store_and_look(host: Host, sent: _Sent, state: MutableState) -> Outcome:
     stored = Outcome.RECORDED if item_id is not None else Outcome.REPEATED
 
     def once() -> Outcome:
-        with host.store.transaction(key.namespace, key.workflow_id) as tx:
+        with host.store.transaction(key.namespace, key.workflow_id, wait=sent.wait) as tx:
             held = tx.load(key.run_id)
             if held is None or not held.is_open:
                 if item_id is not None and host.store.withdraw_inbox(key, item_id):

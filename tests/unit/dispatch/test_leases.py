@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,10 +22,12 @@ class Table:
     lease = LEASE
 
     def __init__(self) -> None:
+        self.renewals = 0
         self.forgotten: list[str] = []
         self.dead: list[str] = []
 
-    def renew(self, processes: Sequence[Process]) -> None: ...
+    def renew(self, processes: Sequence[Process]) -> None:
+        self.renewals += 1
 
     def forget(self, boot_ids: Sequence[str]) -> None:
         self.forgotten += boot_ids
@@ -76,3 +79,27 @@ def test_nobody_is_judged_until_a_lease_has_passed_since_the_outage() -> None:
     health.reached()
     assert judge.judge() == []
     assert (lost, table.forgotten) == (["one"], ["one"])
+
+
+def test_the_living_are_renewed_between_the_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr("wfapp.dispatch.claims.time", SimpleNamespace(monotonic=lambda: now))
+    table: Any = Table()
+    dead = ["two", "three", "four", "five"]
+
+    def slowly(_: str) -> None:
+        nonlocal now
+        now += 2  # as where another transaction holds what is to be given up
+
+    def lost() -> list[str]:
+        found, dead[:] = dead[:], []
+        return found
+
+    health = Health(lease=LEASE, clock=lambda: now)
+    keeper = LeaseKeeper(table, health, living=lambda: [ONE], lost=lost, lose_claims=slowly)
+    renewals = []
+    while len(table.forgotten) < 4:
+        keeper.look()
+        renewals.append(table.renewals)
+    assert renewals == [1, 2]
+    assert sorted(table.forgotten) == ["five", "four", "three", "two"]
