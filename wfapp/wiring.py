@@ -25,6 +25,7 @@ from wfapp.dispatch.notices import LocalNotices, Notices, RedisNotices
 from wfapp.dispatch.publisher import Publisher
 from wfapp.dispatch.queues import QueueNames
 from wfapp.dispatch.resending import EpochWatch
+from wfapp.dispatch.routes import CeleryRoutes
 from wfapp.dispatch.running import TaskWorker
 from wfapp.store import DjangoStore
 from wfcore.converter import DataConverter
@@ -258,7 +259,9 @@ def _make_worker() -> TaskWorker:
         identity=get_identity,
         owner=lambda: HOST.boot_id,
         draining=lambda: HOST.draining,
+        serves=HOST.serves_workflows,
         sends_itself=lambda name: get_registry().celery_queue(name) is not None,
+        workflow_interceptors=[CeleryRoutes(lambda name: get_registry().has_route(name))],
         build_id=config().build_id,
     )
 

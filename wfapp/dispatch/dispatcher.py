@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from wfapp.dispatch import messages
+from wfapp.dispatch.following import keep
 from wfapp.dispatch.messages import Outgoing
 from wfapp.dispatch.notices import Notices, history_topic, tasks_topic
 from wfapp.dispatch.publisher import Backlog, Publisher
@@ -106,6 +107,7 @@ class CeleryDispatcher(HistoryNotices):
                 message
                 for effect in effects
                 if isinstance(effect, DispatchWorkflowTask | DispatchActivity)
+                and not keep(effect)
                 and (message := self._message(effect)) is not None
             ]
             self._publisher.publish(outgoing)

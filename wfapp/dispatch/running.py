@@ -16,6 +16,7 @@ from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
 from wfapp.dispatch.connections import Surviving, surviving
+from wfapp.dispatch.following import following
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
@@ -69,7 +70,9 @@ class TaskWorker:
         identity, owner: who claims; asked after the fork.
         draining: whether this worker takes nothing more; work is then announced again.
         sends_itself: whether an activity of this type has messages of its own name.
+        serves: whether this worker takes workflow tasks of a task queue.
         build_id: of this worker's code, recorded with each workflow task.
+        workflow_interceptors: hooks of workflows alone.
     """
 
     def __init__(
@@ -84,8 +87,10 @@ class TaskWorker:
         owner: Callable[[], str],
         draining: Callable[[], bool],
         sends_itself: Callable[[str], bool],
+        serves: Callable[[str], bool],
         client: Any = None,
         interceptors: Sequence[Interceptor] = (),
+        workflow_interceptors: Sequence[Interceptor] = (),
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
     ) -> None:
@@ -99,8 +104,10 @@ class TaskWorker:
         self._owner = owner
         self._draining = draining
         self._sends_itself = sends_itself
+        self._serves = serves
         self._client = client
         self._interceptors = interceptors
+        self._workflow_interceptors = (*interceptors, *workflow_interceptors)
         self._build_id = build_id
         self._cache = InstanceCache(cache_size)
         self._workflows: dict[str, WorkflowTaskRunner] = {}
@@ -158,7 +165,19 @@ class TaskWorker:
             # Who sent this didn't know the task; its limits and signals hold for its own messages.
             self._dispatcher.dispatch([hint.effect])
             return
-        self.claim_and_run(hint)
+        with following(self._serves) as tasks:
+            self.claim_and_run(hint)
+        for task in tasks:
+            self.run_workflow_task(
+                WorkflowTaskHint(
+                    namespace=task.namespace,
+                    workflow_id=task.workflow_id,
+                    run_id=task.run_id,
+                    scheduled_event_id=task.scheduled_event_id,
+                    attempt=task.attempt,
+                    task_queue=task.task_queue,
+                )
+            )
 
     def claim_and_run(self, hint: ActivityHint) -> bool:
         """Run an attempt; False when it is done, taken or gone, or was handed back."""
@@ -251,7 +270,7 @@ class TaskWorker:
                 self._identity(),
                 self._cache,
                 namespace=namespace,
-                interceptors=self._interceptors,
+                interceptors=self._workflow_interceptors,
                 build_id=self._build_id,
             )
         return self._workflows[namespace]

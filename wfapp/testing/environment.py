@@ -104,6 +104,7 @@ class WorkflowEnvironment:
             owner=lambda: boot_id,
             draining=lambda: False,
             sends_itself=lambda name: False,
+            serves=lambda task_queue: False,
         )
         return self
 
