@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from wfapp.dispatch import messages
+from wfapp.dispatch.following import keep
 from wfapp.dispatch.messages import Outgoing
 from wfapp.dispatch.notices import Notices, history_topic, tasks_topic, update_topic
 from wfapp.dispatch.publisher import Backlog, Publisher
@@ -47,15 +48,16 @@ class HistoryNotices:
 
     def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
         """Return when an update may have a later version."""
+        topic = update_topic(key.run_id)
+        self.notices.wait(topic, timeout, lambda: self.has_moved(key, update_id, version))
 
-        def moved() -> bool:
-            update = self._store.read_update(key, update_id)
-            if update is None or update.version > version:
-                return True
-            head = self._store.head(key.namespace, key.workflow_id, key.run_id)
-            return head is None or not is_open(head.status)
-
-        self.notices.wait(update_topic(key.run_id), timeout, moved)
+    def has_moved(self, key: RunKey, update_id: str, version: int) -> bool:
+        """Whether something happened to an update, or to its run."""
+        update = self._store.read_update(key, update_id)
+        if update is None or update.version > version:
+            return True
+        head = self._store.head(key.namespace, key.workflow_id, key.run_id)
+        return head is None or not is_open(head.status)
 
     def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:
         """Return when work may wait in a queue."""
@@ -122,6 +124,7 @@ class CeleryDispatcher(HistoryNotices):
                 message
                 for effect in effects
                 if isinstance(effect, DispatchWorkflowTask | DispatchActivity)
+                and not keep(effect)
                 and (message := self._message(effect)) is not None
             ]
             self._publisher.publish(outgoing)

@@ -60,10 +60,13 @@ def wakes(step: Step, item: InboxItem) -> bool:
 
 
 def _taken(step: Step) -> list[InboxItem]:
-    """The waiting rows, each once; of several cancel requests the first counts."""
+    """The waiting rows, each once; of several cancel requests the first counts, and of several
+    attachments of one start request.
+    """
     change = step.change
     taken = set(change.inbox_taken)
     cancelled = step.recorded.cancel_requested
+    attached = set(step.volatile.attached_request_ids)
     items: list[InboxItem] = []
     for item in change.inbox:
         if item.item_id in taken:
@@ -73,6 +76,11 @@ def _taken(step: Step) -> list[InboxItem]:
             if cancelled:
                 continue
             cancelled = True
+        if isinstance(item.attributes, ev.WorkflowExecutionOptionsUpdated):
+            request_id = item.attributes.attached_request_id
+            if request_id in attached:
+                continue
+            attached |= {request_id} - {""}
         items.append(item)
     return items
 

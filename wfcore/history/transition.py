@@ -160,7 +160,7 @@ def waiting_item(
     """What to store for a request while a workflow task is started, without the run's lock.
 
     `waiting` is the number of arrivals that wait already. None: there is nothing to record, since
-    the run is closed or has been asked to cancel before.
+    the run is closed, has been asked to cancel before, or has that start request attached.
 
     Raises:
         NotFoundError, InvalidArgumentError, ResourceExhaustedError: as `apply`.
@@ -171,7 +171,8 @@ def waiting_item(
     if not state.is_open:
         raise NotFoundError(_CLOSED)
     if isinstance(request, AttachStartRequest):
-        return workflow.attach_item(request, now)
+        done = request.request_id in state.volatile.attached_request_ids
+        return None if done else workflow.attach_item(request, now)
     signal.check(state, limits, waiting)
     return signal.item(request, now)
 
@@ -346,6 +347,8 @@ def _request_cancel(step: Step, request: RequestCancelRun) -> Answer:
 def _attach(step: Step, request: AttachStartRequest) -> Answer:
     _check_open(step)
     _catch_up(step)
+    if request.request_id in step.volatile.attached_request_ids:
+        return Answer()
     return _take_in(step, workflow.attach_item(request, step.now))
 
 

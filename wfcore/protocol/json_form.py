@@ -270,8 +270,8 @@ def _reader(hint: Any) -> _Convert:
     if issubclass(hint, Message):
         return lambda value: from_json(hint, value)
     if issubclass(hint, WireEnum):
-        convert: _Convert = hint.from_wire
-        return convert
+        from_wire: _Convert = hint.from_wire
+        return from_wire
     return _SCALARS[hint]
 
 

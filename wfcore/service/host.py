@@ -1,10 +1,11 @@
 """The ports and settings that every call works with, as one value."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.service.ports import Dispatcher, Ids, Store
+from wfcore.service.ports import START_WAIT, Dispatcher, Ids, Store
 
 
 class Arrivals(StrEnum):
@@ -25,3 +26,5 @@ class Host:
     ids: Ids
     limits: Limits = DEFAULT_LIMITS
     arrivals: Arrivals = Arrivals.OPTIMISTIC
+    #: how long a start waits for another open transaction on its workflow id
+    start_wait: timedelta = START_WAIT

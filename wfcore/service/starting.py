@@ -39,7 +39,6 @@ from wfcore.service import validation
 from wfcore.service.arriving import Outcome, arrive
 from wfcore.service.host import Host
 from wfcore.service.ports import (
-    START_WAIT,
     CurrentRun,
     CurrentRunChangedError,
     RunBusyError,
@@ -251,7 +250,7 @@ def begin(host: Host, wanted: Plan) -> Begun:
     for _ in range(TRIES):
         try:
             with host.store.transaction(
-                request.namespace, request.workflow_id, wait=START_WAIT
+                request.namespace, request.workflow_id, wait=host.start_wait
             ) as tx:
                 current = tx.current()
                 begun = _begin_in(host, tx, current, wanted)
@@ -261,7 +260,7 @@ def begin(host: Host, wanted: Plan) -> Begun:
             begun = _use(host, current, wanted)
         if begun is not None:
             return begun
-    raise StartContendedError(request.workflow_id, START_WAIT)
+    raise StartContendedError(request.workflow_id, host.start_wait)
 
 
 def _begin_in(
@@ -360,7 +359,7 @@ def _replace(host: Host, tx: Transaction, current: CurrentRun, wanted: Plan) -> 
         state = tx.load(current.run_id)
         locked = tx.current(lock=True)
     except RunBusyError as error:
-        raise StartContendedError(wanted.request.workflow_id, START_WAIT) from error
+        raise StartContendedError(wanted.request.workflow_id, host.start_wait) from error
     if state is None or not state.is_open or locked is None or locked.run_id != current.run_id:
         raise CurrentRunChangedError(f"run {current.run_id} is over; begin anew")
     run_id = host.ids.run_id(tx.now)

@@ -2,13 +2,16 @@
 
 import re
 from datetime import timedelta
+from typing import TypeVar
 
 from wfcore.exceptions import InvalidArgumentError, NamespaceNotFoundError, NotFoundError
 from wfcore.history import search_attributes as attributes
 from wfcore.history import sizes
 from wfcore.history.limits import Limits
+from wfcore.protocol import wellformed
 from wfcore.protocol.common import Priority, TaskQueue, WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus
+from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import Callback, Link
 from wfcore.protocol.payloads import Memo, Payloads, SearchAttributes
 from wfcore.service.host import Host
@@ -19,6 +22,8 @@ RESERVED_PREFIX = "/_sys/"
 LINKS_PER_REQUEST = 10
 FAIRNESS_KEY_BYTES = 64
 
+R = TypeVar("R", bound=Message)
+
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _NO_TIME = timedelta()
 
@@ -26,6 +31,18 @@ _NO_TIME = timedelta()
 def fail(text: str) -> InvalidArgumentError:
     """The error of a bad request."""
     return InvalidArgumentError(text)
+
+
+def wellformed_request(request: R) -> R:
+    """The request, if all that it holds can be stored: asked first, before anything is looked up.
+
+    Raises:
+        InvalidArgumentError: a text holds NUL or a lone surrogate, a number is not finite or too
+            big, or a field has a value of another type; the text names the field.
+    """
+    if wrong := wellformed.fault(request):
+        raise fail(wrong)
+    return request
 
 
 def namespace(host: Host, name: str) -> Namespace:

@@ -84,8 +84,9 @@ from wfcore.service import (
     workflow_tasks,
 )
 from wfcore.service.host import Arrivals, Host
-from wfcore.service.ports import Dispatcher, Ids, QueryTask, RunKey, Store
+from wfcore.service.ports import START_WAIT, Dispatcher, Ids, QueryTask, RunKey, Store
 from wfcore.service.sweeping import Sweeper, SweepReport
+from wfcore.service.validation import wellformed_request
 
 
 class WorkflowService:
@@ -103,9 +104,15 @@ class WorkflowService:
         ids: Ids,
         limits: Limits = DEFAULT_LIMITS,
         arrivals: Arrivals = Arrivals.OPTIMISTIC,
+        start_wait: timedelta = START_WAIT,
     ) -> None:
         self.host = Host(
-            store=store, dispatcher=dispatcher, ids=ids, limits=limits, arrivals=arrivals
+            store=store,
+            dispatcher=dispatcher,
+            ids=ids,
+            limits=limits,
+            arrivals=arrivals,
+            start_wait=start_wait,
         )
         self._waiting_queries = querying.Waiting()
         self._sweeper = Sweeper(self.host)
@@ -115,27 +122,27 @@ class WorkflowService:
     def start_workflow_execution(
         self, request: StartWorkflowExecutionRequest
     ) -> StartWorkflowExecutionResponse:
-        return starting.start(self.host, request)
+        return starting.start(self.host, wellformed_request(request))
 
     def signal_workflow_execution(
         self, request: SignalWorkflowExecutionRequest
     ) -> SignalWorkflowExecutionResponse:
-        return messaging.signal(self.host, request)
+        return messaging.signal(self.host, wellformed_request(request))
 
     def signal_with_start_workflow_execution(
         self, request: SignalWithStartWorkflowExecutionRequest
     ) -> SignalWithStartWorkflowExecutionResponse:
-        return starting.signal_with_start(self.host, request)
+        return starting.signal_with_start(self.host, wellformed_request(request))
 
     def request_cancel_workflow_execution(
         self, request: RequestCancelWorkflowExecutionRequest
     ) -> RequestCancelWorkflowExecutionResponse:
-        return messaging.request_cancel(self.host, request)
+        return messaging.request_cancel(self.host, wellformed_request(request))
 
     def terminate_workflow_execution(
         self, request: TerminateWorkflowExecutionRequest
     ) -> TerminateWorkflowExecutionResponse:
-        return messaging.terminate(self.host, request)
+        return messaging.terminate(self.host, wellformed_request(request))
 
     def query_workflow(
         self,
@@ -143,7 +150,9 @@ class WorkflowService:
         *,
         timeout: timedelta = querying.DEFAULT_TIMEOUT,
     ) -> QueryWorkflowResponse:
-        return querying.query(self.host, self._waiting_queries, request, timeout)
+        return querying.query(
+            self.host, self._waiting_queries, wellformed_request(request), timeout
+        )
 
     def update_workflow_execution(
         self, request: UpdateWorkflowExecutionRequest, *, timeout: timedelta | None = None
@@ -165,27 +174,29 @@ class WorkflowService:
     def describe_workflow_execution(
         self, request: DescribeWorkflowExecutionRequest
     ) -> DescribeWorkflowExecutionResponse:
-        return reading.describe(self.host, request)
+        return reading.describe(self.host, wellformed_request(request))
 
     def get_workflow_execution_history(
         self, request: GetWorkflowExecutionHistoryRequest, *, show_transient: bool = True
     ) -> GetWorkflowExecutionHistoryResponse:
-        return reading.history(self.host, request, show_transient=show_transient)
+        return reading.history(
+            self.host, wellformed_request(request), show_transient=show_transient
+        )
 
     def get_workflow_execution_history_reverse(
         self, request: GetWorkflowExecutionHistoryReverseRequest
     ) -> GetWorkflowExecutionHistoryReverseResponse:
-        return reading.history_reverse(self.host, request)
+        return reading.history_reverse(self.host, wellformed_request(request))
 
     def list_workflow_executions(
         self, request: ListWorkflowExecutionsRequest
     ) -> ListWorkflowExecutionsResponse:
-        return reading.list_runs(self.host, request)
+        return reading.list_runs(self.host, wellformed_request(request))
 
     def count_workflow_executions(
         self, request: CountWorkflowExecutionsRequest
     ) -> CountWorkflowExecutionsResponse:
-        return reading.count_runs(self.host, request)
+        return reading.count_runs(self.host, wellformed_request(request))
 
     # ---- workflow tasks
 
@@ -196,22 +207,24 @@ class WorkflowService:
         owner: str = "",
         timeout: timedelta | None = None,
     ) -> PollWorkflowTaskQueueResponse:
-        return workflow_tasks.poll(self.host, request, owner=owner, timeout=timeout)
+        return workflow_tasks.poll(
+            self.host, wellformed_request(request), owner=owner, timeout=timeout
+        )
 
     def respond_workflow_task_completed(
         self, request: RespondWorkflowTaskCompletedRequest, *, owner: str = ""
     ) -> RespondWorkflowTaskCompletedResponse:
-        return workflow_tasks.complete(self.host, request, owner=owner)
+        return workflow_tasks.complete(self.host, wellformed_request(request), owner=owner)
 
     def respond_workflow_task_failed(
         self, request: RespondWorkflowTaskFailedRequest
     ) -> RespondWorkflowTaskFailedResponse:
-        return workflow_tasks.fail(self.host, request)
+        return workflow_tasks.fail(self.host, wellformed_request(request))
 
     def respond_query_task_completed(
         self, request: RespondQueryTaskCompletedRequest
     ) -> RespondQueryTaskCompletedResponse:
-        return querying.respond(self.host, request)
+        return querying.respond(self.host, wellformed_request(request))
 
     # ---- activity tasks
 
@@ -222,27 +235,29 @@ class WorkflowService:
         owner: str = "",
         timeout: timedelta | None = None,
     ) -> PollActivityTaskQueueResponse:
-        return activity_tasks.poll(self.host, request, owner=owner, timeout=timeout)
+        return activity_tasks.poll(
+            self.host, wellformed_request(request), owner=owner, timeout=timeout
+        )
 
     def record_activity_task_heartbeat(
         self, request: RecordActivityTaskHeartbeatRequest
     ) -> RecordActivityTaskHeartbeatResponse:
-        return activity_tasks.heartbeat(self.host, request)
+        return activity_tasks.heartbeat(self.host, wellformed_request(request))
 
     def respond_activity_task_completed(
         self, request: RespondActivityTaskCompletedRequest
     ) -> RespondActivityTaskCompletedResponse:
-        return activity_tasks.complete(self.host, request)
+        return activity_tasks.complete(self.host, wellformed_request(request))
 
     def respond_activity_task_failed(
         self, request: RespondActivityTaskFailedRequest
     ) -> RespondActivityTaskFailedResponse:
-        return activity_tasks.fail(self.host, request)
+        return activity_tasks.fail(self.host, wellformed_request(request))
 
     def respond_activity_task_canceled(
         self, request: RespondActivityTaskCanceledRequest
     ) -> RespondActivityTaskCanceledResponse:
-        return activity_tasks.cancel(self.host, request)
+        return activity_tasks.cancel(self.host, wellformed_request(request))
 
     # ---- system and namespaces
 
@@ -253,10 +268,10 @@ class WorkflowService:
         return system.cluster_info()
 
     def describe_namespace(self, request: DescribeNamespaceRequest) -> DescribeNamespaceResponse:
-        return system.describe_namespace(self.host, request)
+        return system.describe_namespace(self.host, wellformed_request(request))
 
     def list_namespaces(self, request: ListNamespacesRequest) -> ListNamespacesResponse:
-        return system.list_namespaces(self.host, request)
+        return system.list_namespaces(self.host, wellformed_request(request))
 
     # ---- what a host calls: messages name the work, claims decide
 

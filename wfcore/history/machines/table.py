@@ -7,6 +7,7 @@ from wfcore.exceptions import InvalidArgumentError
 from wfcore.history.faults import BadCommandError
 from wfcore.history.machines import activity_commands, closing, marker, timer, update
 from wfcore.history.step import Step
+from wfcore.protocol import wellformed
 from wfcore.protocol.commands import ATTRIBUTES, CLOSING, Command
 from wfcore.protocol.enums import CommandType
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
@@ -95,6 +96,8 @@ def carry_out(step: Step, command: Command, completed: int) -> None:
         raise InvalidArgumentError(
             f"{name} carries {type(command.attributes).__name__}: send {ATTRIBUTES[kind].__name__}"
         )
+    if fault := wellformed.fault(command):
+        raise BadCommandError(cause, fault)
     carry(step, command, command.attributes, completed)
 
 
