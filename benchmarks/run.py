@@ -20,7 +20,7 @@ import django
 from benchmarks.measuring import Bench, as_json
 from benchmarks.table import table
 from benchmarks.workloads import FULL, QUICK, WORKLOADS, run
-from tools.services import Services, services
+from tools.services import Postgres, Redis, Services, services
 from tools.stack import BEAT_READY, WORKER_READY, Stack
 
 SETTINGS = "benchmarks.settings"
@@ -55,7 +55,7 @@ def measure_engine(running: Services, arguments: argparse.Namespace, scratch: Pa
             worker.wait_for(WORKER_READY)
         beat.wait_for(BEAT_READY)
         groups = {"workers": [worker.pid for worker in workers], "beat": [beat.pid]}
-        bench = Bench("engine", groups, running.database_url)
+        bench = Bench("engine", groups | server_pids(running), running.database_url)
         run(bench, EnginePeer(), SIZES[arguments.sizes], arguments.only)
     return bench
 
@@ -77,9 +77,20 @@ def measure_celery(running: Services, arguments: argparse.Namespace, scratch: Pa
             for place in range(WORKERS)
         ]
         wait_for_plain_workers()
-        bench = Bench("celery", {"workers": [worker.pid for worker in workers]})
+        groups = {"workers": [worker.pid for worker in workers]}
+        bench = Bench("celery", groups | server_pids(running))
         run(bench, CeleryPeer(), SIZES[arguments.sizes], arguments.only)
     return bench
+
+
+def server_pids(running: Services) -> dict[str, list[int]]:
+    """The servers' processes; one that was given is not ours to look into."""
+    files = {}
+    if isinstance(running.postgres, Postgres):
+        files["postgres"] = running.postgres.data / "postmaster.pid"
+    if isinstance(running.redis, Redis):
+        files["redis"] = running.redis.directory / "pid"
+    return {name: [int(file.read_text().split()[0])] for name, file in files.items()}
 
 
 def wait_for_plain_workers() -> None:

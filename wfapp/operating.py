@@ -42,8 +42,8 @@ class _ImpatientStore(DjangoStore):
     def transaction(
         self, namespace: str, workflow_id: str, *, wait: timedelta | None = None
     ) -> DjangoTransaction:
-        wait = VIEW_WAIT if wait is None else min(wait, VIEW_WAIT)
-        return super().transaction(namespace, workflow_id, wait=wait)
+        bound = self.lock_wait if wait is None else min(wait, VIEW_WAIT)
+        return super().transaction(namespace, workflow_id, wait=bound)
 
 
 def view_service() -> WorkflowService:
@@ -59,6 +59,7 @@ def _make_view_service() -> WorkflowService:
         RandomIds(),
         limits=config().limits,
         arrivals=config().arrivals,
+        start_wait=store.lock_wait,
     )
 
 

@@ -7,7 +7,8 @@ connections don't survive it. Importing this opens nothing and reads no setting.
 import os
 import socket
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from wfapp.dispatch.notices import LocalNotices, Notices, RedisNotices
 from wfapp.dispatch.publisher import Publisher
 from wfapp.dispatch.queues import QueueNames
 from wfapp.dispatch.resending import EpochWatch
+from wfapp.dispatch.routes import CeleryRoutes
 from wfapp.dispatch.running import TaskWorker
 from wfapp.store import DjangoStore
 from wfcore.converter import DataConverter
@@ -55,6 +57,17 @@ class Wiring:
                 self._made[name] = make()
             return self._made[name]
 
+    @contextmanager
+    def replaced(self, parts: dict[str, Any]) -> Iterator[None]:
+        """Use other parts; what else is asked for is made anew, and forgotten at the end."""
+        with self._lock:
+            before, self._made = self._made, dict(parts)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._made = before
+
     def forget(self) -> None:
         """Begin anew: after a fork, or when a test has changed what the parts stand on."""
         link = self._made.get("link")
@@ -77,6 +90,13 @@ def part(name: str, make: Callable[[], T]) -> T:
     """This process's part of that name; `make` is called once."""
     found: T = _wiring.part(name, make)
     return found
+
+
+@contextmanager
+def replaced(**parts: Any) -> Iterator[None]:
+    """Let these parts stand in for this process's own, for the length of a test."""
+    with _wiring.replaced(parts):
+        yield
 
 
 def get_celery_app() -> Celery:
@@ -126,6 +146,7 @@ def get_service() -> WorkflowService:
             RandomIds(),
             limits=config().limits,
             arrivals=config().arrivals,
+            start_wait=config().lock_wait,
         ),
     )
 
@@ -238,7 +259,9 @@ def _make_worker() -> TaskWorker:
         identity=get_identity,
         owner=lambda: HOST.boot_id,
         draining=lambda: HOST.draining,
+        serves=HOST.serves_workflows,
         sends_itself=lambda name: get_registry().celery_queue(name) is not None,
+        workflow_interceptors=[CeleryRoutes(lambda name: get_registry().has_route(name))],
         build_id=config().build_id,
     )
 

@@ -19,11 +19,12 @@ from wfcore.history.change import Change
 from wfcore.history.deadlines import next_deadline
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.history.machines import activity, child
+from wfcore.history.machines import activity, child, update
 from wfcore.history.machines.activity import Decision
 from wfcore.history.rebuild import rebuild, visible_tail
 from wfcore.history.requests import (
     Acknowledge,
+    AdmitUpdate,
     Answer,
     Arrive,
     ClaimTask,
@@ -47,6 +48,7 @@ from wfcore.history.state import (
 )
 from wfcore.history.step import CHILD_ENDS
 from wfcore.history.transition import apply, needs, start, waiting_item
+from wfcore.history.updates import Update
 from wfcore.protocol import commands
 from wfcore.protocol import events as ev
 from wfcore.protocol.commands import Command
@@ -63,6 +65,16 @@ from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.message import Message
 from wfcore.protocol.payloads import Memo, Payload, Payloads, SearchAttributes
 from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
+from wfcore.protocol.updates import (
+    Acceptance,
+    Input,
+    Meta,
+    Outcome,
+    ProtocolMessage,
+    Rejection,
+    Request,
+    Response,
+)
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NAMESPACE = "default"
@@ -181,6 +193,37 @@ def cancel_external(workflow_id: str = "other-1", **options: Any) -> Command:
     )
 
 
+def place(message: ProtocolMessage) -> Command:
+    """The command that gives a message its place."""
+    return Command.of(commands.ProtocolMessage(message_id=message.id))
+
+
+def update_request(update_id: str = "u", args: Payloads | None = None) -> Request:
+    return Request(
+        meta=Meta(update_id=update_id, identity="client"),
+        input=Input(name="set", args=args or text("new")),
+    )
+
+
+def acceptance(update_id: str = "u", **fields: Any) -> ProtocolMessage:
+    fields.setdefault("accepted_request_message_id", f"{update_id}/request")
+    body = Acceptance(**fields)
+    return ProtocolMessage(id=f"{update_id}/accept", protocol_instance_id=update_id, body=body)
+
+
+def rejection(update_id: str = "u", failure: Failure | None = None) -> ProtocolMessage:
+    body = Rejection(failure=failure or a_failure("Rejected", "no"))
+    return ProtocolMessage(id=f"{update_id}/reject", protocol_instance_id=update_id, body=body)
+
+
+def response(update_id: str = "u", outcome: Outcome | None = None) -> ProtocolMessage:
+    body = Response(
+        meta=Meta(update_id=update_id, identity="client"),
+        outcome=outcome or Outcome(success=text("done")),
+    )
+    return ProtocolMessage(id=f"{update_id}/complete", protocol_instance_id=update_id, body=body)
+
+
 def token_of(claim: TaskClaim) -> TaskToken:
     return TaskToken(
         scheduled_event_id=claim.scheduled_event_id,
@@ -209,6 +252,7 @@ class Run:
         self.state: MutableState = change.state
         self.events: list[HistoryEvent] = []
         self.activities: dict[int, PendingActivity] = {}
+        self.updates: dict[str, Update] = {}
         self.inbox: list[InboxItem] = []
         self.memo: Memo | None = None
         self.search_attributes: SearchAttributes | None = None
@@ -237,6 +281,7 @@ class Run:
             activities={
                 key: self.activities[key] for key in wanted.activities if key in self.activities
             },
+            updates={key: self.updates[key] for key in wanted.updates if key in self.updates},
             inbox=list(self.inbox),
             start_event=first if wanted.start_event else None,
             current_memo=self.memo if wanted.memo else None,
@@ -272,6 +317,11 @@ class Run:
                 del self.activities[key]
             else:
                 self.activities[key] = row
+        for update_id, updated in change.update_rows.items():
+            if updated is None:
+                del self.updates[update_id]
+            else:
+                self.updates[update_id] = updated
         taken = set(change.inbox_taken)
         assert len(taken) == len(change.inbox_taken)
         self.inbox = [item for item in self.inbox if item.item_id not in taken]
@@ -326,6 +376,7 @@ class Run:
         for row in self.activities.values():
             assert row.activity_id == recorded.open_activities[row.scheduled_event_id]
             assert row.due_at is None or row.due_at >= row.scheduled_at
+        self.check_updates()
         task = self.state.volatile.task
         if task is not None and task.stored:
             assert recorded.task is not None
@@ -333,6 +384,26 @@ class Run:
         if self.state.task_started:
             assert task is not None
             assert len(self.events) < task.scheduled_event_id + (2 if task.stored else 0) + 100
+
+    def check_updates(self) -> None:
+        """The rows of an open run's updates are as its state says."""
+        recorded, volatile = self.state.recorded, self.state.volatile
+        waiting, accepted, answered = {}, {}, set()
+        for update_id, row in self.updates.items():
+            assert row.update_id == update_id
+            if row.rejection is not None or row.is_aborted:
+                answered.add(update_id)
+            elif not row.accepted_event_id:
+                waiting[update_id] = row.admission
+            elif not row.completed_event_id:
+                accepted[update_id] = row.accepted_event_id
+            assert (row.request is not None) == (update_id in waiting)
+        assert waiting == {key: item.admission for key, item in volatile.updates.items()}
+        assert accepted == recorded.open_updates
+        assert answered == set(volatile.answered_updates)
+        assert len(self.updates) == recorded.update_count + len(waiting) + len(answered)
+        if volatile.updates:
+            assert volatile.task is not None
 
     # ---- time
 
@@ -417,6 +488,15 @@ class Run:
     def terminate(self, reason: str = "enough") -> "Run":
         self.apply(TerminateRun(reason=reason, identity="client"))
         return self
+
+    def update(self, update_id: str = "u", args: Payloads | None = None) -> "Run":
+        self.apply(AdmitUpdate(update_id=update_id, request=update_request(update_id, args)))
+        return self
+
+    def delivered(self) -> tuple[ProtocolMessage, ...]:
+        """What the task that was taken last brought to its worker."""
+        assert self.claim is not None
+        return update.messages(self.claim, self.updates)
 
     def deliver(self) -> "Run":
         self.apply(DeliverInbox())

@@ -4,7 +4,7 @@ Time stands still but for `advance`, which lets the ticker do what comes due on 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from itertools import count
 from typing import Any
@@ -19,6 +19,8 @@ from tests.support.requests_json import (
     continue_as_new,
     fail,
     failure,
+    placed,
+    values,
 )
 from wfcore.exceptions import RPCError
 from wfcore.history.effects import Effect
@@ -26,9 +28,9 @@ from wfcore.history.limits import Limits
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import HistoryEvent
-from wfcore.protocol.json_form import from_json
+from wfcore.protocol.json_form import from_json, to_json
 from wfcore.protocol.message import Message
-from wfcore.protocol.rpc import activity_tasks, workflow_tasks, workflows
+from wfcore.protocol.rpc import activity_tasks, updates, workflow_tasks, workflows
 from wfcore.service.host import Arrivals
 from wfcore.service.ports import Ids
 from wfcore.service.workflow_service import WorkflowService
@@ -42,7 +44,7 @@ from wfcore.testing.memory_ports import (
 #: The limits of the servers that were recorded.
 SERVERS = {
     "plain": Limits(),
-    "tuned": Limits(pending_activities=3, signals=8, buffered_events=4, id_bytes=100),
+    "tuned": Limits(pending_activities=3, signals=8, updates=4, buffered_events=4, id_bytes=100),
     "small": Limits(
         history_events=40,
         history_events_warn=30,
@@ -58,7 +60,7 @@ SERVERS = {
 #: Requests by the snake-case name of the call.
 REQUESTS: dict[str, type[Message]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Request")).lower(): kind
-    for module in (workflows, workflow_tasks, activity_tasks)
+    for module in (workflows, updates, workflow_tasks, activity_tasks)
     for name, kind in vars(module).items()
     if name.endswith("Request") and isinstance(kind, type)
 }
@@ -239,6 +241,118 @@ class Probe:
             },
             timeout=timedelta(seconds=timeout),
         )
+
+    # ---- updates: the caller waits, and a worker answers meanwhile
+
+    def update(
+        self,
+        workflow_id: str,
+        update_id: str = "",
+        *meanwhile: Callable[[], Any],
+        name: str = "u",
+        stage: str = "COMPLETED",
+        run_id: str = "",
+        timeout: float | None = None,
+        **fields: Any,
+    ) -> Answer:
+        """Send an update; each time that the call waits, the next of `meanwhile` happens."""
+        return self.meanwhile(
+            meanwhile,
+            "update_workflow_execution",
+            {
+                "workflowExecution": {"workflowId": workflow_id, "runId": run_id},
+                "waitPolicy": {
+                    "lifecycleStage": f"UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_{stage}"
+                },
+                "request": {
+                    "meta": {"updateId": update_id, "identity": "probe-client"},
+                    "input": {"name": name, "args": values(1)},
+                },
+                **fields,
+            },
+            timeout,
+        )
+
+    def poll_update(
+        self,
+        workflow_id: str,
+        update_id: str,
+        *meanwhile: Callable[[], Any],
+        stage: str = "COMPLETED",
+        run_id: str = "",
+        timeout: float | None = None,
+    ) -> Answer:
+        return self.meanwhile(
+            meanwhile,
+            "poll_workflow_execution_update",
+            {
+                "updateRef": {
+                    "workflowExecution": {"workflowId": workflow_id, "runId": run_id},
+                    "updateId": update_id,
+                },
+                "waitPolicy": {
+                    "lifecycleStage": f"UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_{stage}"
+                },
+            },
+            timeout,
+        )
+
+    def update_with_start(
+        self, *meanwhile: Callable[[], Any], start: Json | None = None, update: Json | None = None
+    ) -> Answer:
+        """Both operations with what is usual, but for what is given."""
+        workflow_id = (start or {}).get("workflowId") or self.workflow_id()
+        started = {
+            "namespace": "default",
+            "workflowId": workflow_id,
+            "workflowType": {"name": "wf"},
+            "taskQueue": {"name": self.queue},
+            "requestId": self.request_id(),
+            "workflowIdConflictPolicy": "WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING",
+            **(start or {}),
+        }
+        updated = {
+            "namespace": "default",
+            "workflowExecution": {"workflowId": workflow_id},
+            "request": {"meta": {"updateId": "u"}, "input": {"name": "u"}},
+            **(update or {}),
+        }
+        operations = [{"startWorkflow": started}, {"updateWorkflow": updated}]
+        return self.meanwhile(meanwhile, "execute_multi_operation", {"operations": operations})
+
+    def meanwhile(
+        self,
+        steps: Iterable[Callable[[], Any]],
+        method: str,
+        request: Json,
+        timeout: float | None = None,
+    ) -> Answer:
+        """Make a call; each time that it waits for an update, the next of `steps` happens."""
+        left = list(steps)
+        wait = self.dispatcher.wait_update
+
+        def stand_in(*given: Any) -> None:
+            if left:
+                left.pop(0)()
+            else:
+                wait(*given)
+
+        self.dispatcher.wait_update = stand_in  # type: ignore[method-assign]
+        options = {} if timeout is None else {"timeout": timedelta(seconds=timeout)}
+        try:
+            answer = self.call(method, request, **options)
+        finally:
+            self.dispatcher.wait_update = wait  # type: ignore[method-assign]
+        assert not left, "the call did not wait so often"
+        return answer
+
+    def say(self, *words: Callable[[Json], Json], task: Any = None, **fields: Any) -> Any:
+        """Take a workflow task and say these words about each of its updates."""
+        task = task or self.poll()
+        assert task.task_token, "no workflow task waits"
+        said = [word(to_json(message)) for message in task.messages for word in words]
+        commands = [placed(message) for message in said if "Rejection" not in message["id"]]
+        return self.answer(task, *commands, messages=said, **fields)
 
     # ---- what is there
 

@@ -113,3 +113,56 @@ def marker(name: str = "m", **attributes: Any) -> Json:
 
 def upsert_memo(**fields: Any) -> Json:
     return command("MODIFY_WORKFLOW_PROPERTIES", {"upsertedMemo": {"fields": fields}})
+
+
+# ---- what a worker says about updates
+
+
+def accepted(message: Json) -> Json:
+    """The validator passed."""
+    return _said(
+        message,
+        "Acceptance",
+        acceptedRequestMessageId=message["id"],
+        acceptedRequestSequencingEventId=message["eventId"],
+        acceptedRequest=_request(message),
+    )
+
+
+def refused(message: Json) -> Json:
+    """The validator raised."""
+    return _said(
+        message,
+        "Rejection",
+        rejectedRequestMessageId=message["id"],
+        rejectedRequestSequencingEventId=message["eventId"],
+        rejectedRequest=_request(message),
+        failure=failure("no", "Rejected"),
+    )
+
+
+def answered(message: Json, *contents: Any, **outcome: Any) -> Json:
+    """The handler ended."""
+    return _said(
+        message,
+        "Response",
+        meta={"updateId": message["protocolInstanceId"]},
+        outcome=outcome or {"success": values(*contents or ("ok",))},
+    )
+
+
+def placed(message: Json) -> Json:
+    """The command that gives a message its place."""
+    return command("PROTOCOL_MESSAGE", {"messageId": message["id"]})
+
+
+def _said(message: Json, kind: str, **body: Any) -> Json:
+    return {
+        "id": f"{message['protocolInstanceId']}/{kind}",
+        "protocolInstanceId": message["protocolInstanceId"],
+        "body": {"@type": f"type.googleapis.com/temporal.api.update.v1.{kind}", **body},
+    }
+
+
+def _request(message: Json) -> Json:
+    return {key: part for key, part in message["body"].items() if key != "@type"}

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import datetime
+from time import monotonic
 from typing import Any
 from uuid import UUID
 
@@ -51,11 +52,11 @@ class WorkflowExecutionAdmin(ReadOnlyAdmin):
     list_display = (
         "workflow_id",
         "status_mark",
+        "trouble",
         "workflow_type",
         "task_queue",
         "started",
         "progress",
-        "trouble",
     )
     list_display_links = ("workflow_id",)
     list_filter = (NamespaceFilter, StatusFilter, TypeFilter)
@@ -219,14 +220,19 @@ class WorkflowExecutionAdmin(ReadOnlyAdmin):
         operator = operating.Operator(
             actor=request.user.get_username(), reason=form.cleaned_data["reason"]
         )
-        done = 0
-        for run in runs:
+        done, until = 0, monotonic() + operating.VIEW_WAIT.total_seconds()
+        for number, run in enumerate(runs):
+            if monotonic() > until:  # others hold these runs; who waits here shall not
+                left = {"count": len(runs) - number}
+                late = _("Not done in time for %(count)d runs: choose them again.") % left
+                self.message_user(request, late, messages.ERROR)
+                break
             try:
                 act(run, form.cleaned_data, operator)
             except RPCError as error:
                 facts = {"id": run.workflow_id, "error": error.message}
-                text = _("Not done for %(id)s: %(error)s") % facts
-                self.message_user(request, text, messages.ERROR)
+                refused = _("Not done for %(id)s: %(error)s") % facts
+                self.message_user(request, refused, messages.ERROR)
             else:
                 done += 1
         if done:

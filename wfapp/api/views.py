@@ -20,7 +20,7 @@ from rest_framework.views import APIView
 
 from wfapp import operating
 from wfapp.api import problems, raw_path
-from wfapp.api.forms import FormNegotiation, JSONRenderer, body_is_short, form_of
+from wfapp.api.forms import FormNegotiation, JSONRenderer, UnreadBody, body_is_short, form_of
 from wfapp.api.operations import Call, Operation
 from wfapp.api.permissions import MayCall, may_see_payloads
 from wfapp.api.schema import OperationSchema
@@ -41,7 +41,7 @@ class RpcView(APIView):
     operations: ClassVar[Mapping[str, Operation]] = {}
 
     permission_classes = (MayCall,)
-    parser_classes = ()
+    parser_classes = (UnreadBody,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = FormNegotiation
     versioning_class = None
@@ -68,7 +68,7 @@ class RpcView(APIView):
         return routed
 
     def initialize_request(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Request:
-        # Before anything else may want to read a form from it.
+        # Before anything else reads it, which would set no limit.
         self.body, self.body_error = _read_body(request)
         return super().initialize_request(request, *args, **kwargs)
 
@@ -111,15 +111,17 @@ class RpcView(APIView):
 
 def _read_body(request: HttpRequest) -> tuple[bytes, InvalidArgumentError | None]:
     """The body, of which no more than the limit is ever read."""
-    too_large = InvalidArgumentError("http: request body too large")
+    body, error = b"", None
     try:
-        declared = int(request.META.get("CONTENT_LENGTH") or 0)
+        declared = int(request.headers.get("content-length") or 0)
     except ValueError:
-        return b"", InvalidArgumentError("Content-Length is no number")
-    if declared > BODY_BYTES:
-        return b"", too_large
-    body = request.read(BODY_BYTES + 1)
-    return (b"", too_large) if len(body) > BODY_BYTES else (body, None)
+        declared, error = 0, InvalidArgumentError("Content-Length is no number")
+    if declared <= BODY_BYTES and error is None:
+        body = request.read(BODY_BYTES + 1)
+    if max(declared, len(body)) > BODY_BYTES:
+        body, error = b"", InvalidArgumentError("http: request body too large")
+    request._body = body  # noqa: SLF001 - where Django looks for it
+    return body, error
 
 
 def answer_raw(request: HttpRequest) -> HttpResponseBase:

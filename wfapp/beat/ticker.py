@@ -11,6 +11,7 @@ import os
 import tempfile
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -32,24 +33,30 @@ class Tick(Protocol):
 
 
 class HostLock:
-    """A file that one process of this host and user holds."""
+    """A file that one process of this host and user holds.
+
+    A fork doesn't inherit it: a worker's child that outlives its parent would else keep all tickers
+    of the host waiting. Where no such file can be opened, each process ticks, which does no harm.
+    """
 
     def __init__(self, name: str, directory: Path | None = None) -> None:
         digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
-        folder = directory or Path(tempfile.gettempdir())
-        self._path = folder / f"wfapp-ticker-{os.getuid()}-{digest}.lock"
+        self._directory = directory
+        self._name = f"wfapp-ticker-{os.getuid()}-{digest}.lock"
         self._file: IO[str] | None = None
-
-    @property
-    def is_held(self) -> bool:
-        """Whether this process holds it."""
-        return self._file is not None
+        self._told = False
+        _locks.add(self)
 
     def acquire(self) -> bool:
         """Take it, or find that it is taken."""
         if self._file is not None:
             return True
-        file = self._path.open("a")
+        try:
+            folder = self._directory or Path(tempfile.gettempdir())
+            file = (folder / self._name).open("a")
+        except OSError as error:
+            self._tell(error)
+            return True
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -63,6 +70,26 @@ class HostLock:
         file, self._file = self._file, None
         if file is not None:
             file.close()
+
+    def _tell(self, error: OSError) -> None:
+        if not self._told:
+            logger.warning(
+                "no lock file can be opened; this process ticks whoever else does",
+                extra={"action": "ticker_unlocked", "error": str(error)},
+            )
+        self._told = True
+
+
+_locks: "weakref.WeakSet[HostLock]" = weakref.WeakSet()
+
+
+def _release_all() -> None:
+    # Closing a copy of the file leaves the parent's lock as it is.
+    for lock in _locks:
+        lock.release()
+
+
+os.register_at_fork(after_in_child=_release_all)
 
 
 class Ticker:
@@ -113,5 +140,13 @@ class Ticker:
             wait = timedelta(seconds=1)
         end = time.monotonic() + wait.total_seconds()
         while not self._stopping.is_set() and (left := end - time.monotonic()) > 0:
-            if self._wait_for_hint(timedelta(seconds=left)):
+            if self._hinted(timedelta(seconds=left)):
                 return
+
+    def _hinted(self, timeout: timedelta) -> bool:
+        try:
+            return self._wait_for_hint(timeout)
+        except Exception:  # without hints the ticker ticks by the clock
+            logger.exception("hints lost", extra={"action": "hints_failed"})
+            self._stopping.wait(timeout.total_seconds())
+            return False

@@ -122,10 +122,13 @@ def worker(context: Context) -> None:
     """
     for process in (pair := [_started(command) for command in commands(context.options)]):
         context.printer.note(f"worker process {process.pid}")
-    with _passed_on(pair):
+    with _passed_on(pair) as told:
         while all(process.poll() is None for process in pair):
             time.sleep(_LOOK_SECONDS)
-    codes = _end(pair)
+        if not told:  # a second signal would end a worker the hard way
+            for process in pair:
+                process.terminate()
+        codes = [process.wait() for process in pair]
     if any(codes):
         raise VerbError(f"a worker ended with code {next(filter(None, codes))}")
 
@@ -163,26 +166,21 @@ def _started(command: Sequence[str]) -> "subprocess.Popen[bytes]":
 
 
 @contextmanager
-def _passed_on(pair: Sequence["subprocess.Popen[bytes]"]) -> Iterator[None]:
-    """Signals to this process reach both workers, which then end in their own time."""
+def _passed_on(pair: Sequence["subprocess.Popen[bytes]"]) -> Iterator[list[int]]:
+    """Signals to this process reach both workers, which then end in their own time; gives those
+    that came.
+    """
+    told: list[int] = []
 
     def forward(signum: int, _frame: Any) -> None:
+        told.append(signum)
         for process in pair:
-            if process.poll() is None:
-                process.send_signal(signum)
+            process.send_signal(signum)
 
     caught = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
     before = {signum: signal.signal(signum, forward) for signum in caught}
     try:
-        yield
+        yield told
     finally:
         for signum, handler in before.items():
             signal.signal(signum, handler)
-
-
-def _end(pair: Sequence["subprocess.Popen[bytes]"]) -> list[int]:
-    """One has ended: so must the other."""
-    for process in pair:
-        if process.poll() is None:
-            process.send_signal(signal.SIGTERM)
-    return [process.wait() for process in pair]

@@ -3,7 +3,6 @@
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from wfapp.cli import acting, looking, running
 from wfapp.cli.context import Context
@@ -76,6 +75,6 @@ def add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON, errors too")
 
 
-def run(name: str, options: dict[str, Any], context: Context) -> None:
+def run(name: str, context: Context) -> None:
     """Do what a verb says."""
     VERBS[name].run(context)

@@ -17,6 +17,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 
 from wfapp.models import ExecutionState, PendingActivity, WorkerProcess
 from wfapp.models.columns import to_micros
+from wfcore.exceptions import UnavailableError
 
 logger = logging.getLogger(__name__)
 
@@ -221,32 +222,43 @@ class LeaseKeeper:
         """Begin; the first renewal follows at once."""
         self._thread.start()
 
+    def leave(self) -> None:
+        """End; the leases run out by themselves, unless their processes have finished before."""
+        self._stopping.set()
+        self._thread.join(timeout=5)
+
     def stop(self) -> None:
         """End, and give up what the processes still hold: they have stopped working."""
         if self._stopping.is_set():
             return
-        self._stopping.set()
-        self._thread.join(timeout=5)
+        self.leave()
         ended = [*self._unreported, *(process.boot_id for process in self._renewed)]
         try:
             for boot_id in ended:
                 self._lose_claims(boot_id)
             self._table.forget(ended)
-        except _DATABASE_ERRORS:  # others find it out when the lease is over
-            logger.warning("leaving without the database", extra={"action": "lease_not_ended"})
+        except (*_DATABASE_ERRORS, UnavailableError) as error:
+            # others find it out when the lease is over
+            logger.warning(
+                "leaving without the database",
+                extra={"action": "lease_not_ended", "error": str(error)},
+            )
 
     def look(self) -> None:
         """One round of the thread."""
         self._unreported += self._lost()
         living = self._living()
-        due = time.monotonic() - self._renewed_at >= self._table.lease.total_seconds() / 3
-        if due or living != self._renewed:
+        if self._is_due() or living != self._renewed:
             self._table.renew(living)
             self._health.reached()
             self._renewed, self._renewed_at = living, time.monotonic()
-        while self._unreported:
+        # The living come first: giving up may take a while where runs are busy.
+        while self._unreported and not self._is_due():
             self._lose_claims(self._unreported[-1])
             self._table.forget([self._unreported.pop()])
+
+    def _is_due(self) -> bool:
+        return time.monotonic() - self._renewed_at >= self._table.lease.total_seconds() / 3
 
     def _run(self) -> None:
         failing = False

@@ -107,6 +107,10 @@ class Surviving:
 def _before_task(sender: Any, **_: Any) -> None:
     if not sender.request.is_eager:
         close_old_connections()
+        for connection in connections.all(initialized_only=True):
+            check = connection.close_if_health_check_failed
+            if isinstance(check, _IdleCheck) and check.was_used_just_now:
+                connection.health_check_done = True  # type: ignore[attr-defined]  # unknown to stubs
 
 
 def _after_greenlet(sender: Any, **_: Any) -> None:
@@ -130,6 +134,11 @@ class _IdleCheck:
         self._check = check
         self._raw = connection.connection
         self._used_at = time.monotonic()
+
+    @property
+    def was_used_just_now(self) -> bool:
+        """So that to ask whether it lives would cost more than it is worth."""
+        return time.monotonic() - self._used_at <= IDLE.total_seconds()
 
     def __call__(self) -> None:
         now = time.monotonic()

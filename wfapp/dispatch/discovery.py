@@ -69,6 +69,13 @@ class ProjectRegistry(Registry):
         queue: Any = self._app.amqp.router.route({}, name, args=(), kwargs={})["queue"]
         return str(getattr(queue, "name", queue))
 
+    def has_route(self, name: str) -> bool:
+        """Whether this is a Celery task that the app's routes send somewhere."""
+        if self.celery_queue(name) is None:
+            return False
+        router: Any = self._app.amqp.router
+        return router.lookup_route(name, (), {}, {}) is not None
+
     def _add_all(self, module: ModuleType, seen: set[int]) -> None:
         for value in list(vars(module).values()):
             if id(value) in seen:

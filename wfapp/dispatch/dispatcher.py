@@ -7,8 +7,9 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from wfapp.dispatch import messages
+from wfapp.dispatch.following import keep
 from wfapp.dispatch.messages import Outgoing
-from wfapp.dispatch.notices import Notices, history_topic, tasks_topic
+from wfapp.dispatch.notices import Notices, history_topic, tasks_topic, update_topic
 from wfapp.dispatch.publisher import Backlog, Publisher
 from wfapp.dispatch.queues import DEFAULT_TASK_QUEUE, QueueNames
 from wfcore.history.effects import (
@@ -16,10 +17,12 @@ from wfcore.history.effects import (
     DispatchWorkflowTask,
     Effect,
     NotifyHistory,
+    NotifyUpdate,
     WakeTicker,
 )
 from wfcore.protocol.rpc.info import WorkflowQueryResult
 from wfcore.service.ports import QueryTask, RunKey, Store
+from wfcore.service.validation import is_open
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +45,19 @@ class HistoryNotices:
             return head is None or head.next_event_id > next_event_id
 
         self.notices.wait(history_topic(key.run_id), timeout, grown)
+
+    def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
+        """Return when an update may have a later version."""
+        topic = update_topic(key.run_id)
+        self.notices.wait(topic, timeout, lambda: self.has_moved(key, update_id, version))
+
+    def has_moved(self, key: RunKey, update_id: str, version: int) -> bool:
+        """Whether something happened to an update, or to its run."""
+        update = self._store.read_update(key, update_id)
+        if update is None or update.version > version:
+            return True
+        head = self._store.head(key.namespace, key.workflow_id, key.run_id)
+        return head is None or not is_open(head.status)
 
     def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:
         """Return when work may wait in a queue."""
@@ -67,12 +83,14 @@ class HistoryNotices:
             match effect:
                 case NotifyHistory():
                     topics.append(history_topic(effect.run_id))
+                case NotifyUpdate():
+                    topics.append(update_topic(effect.run_id))
                 case DispatchWorkflowTask() | DispatchActivity():
                     topics.append(tasks_topic(effect.namespace, effect.task_queue))
                 case WakeTicker(at=at) if at - datetime.now(UTC) < TICKER_POLL:
                     self.notices.wake_ticker()
         if topics:
-            self.notices.publish(topics)
+            self.notices.publish(list(dict.fromkeys(topics)))
 
 
 class CeleryDispatcher(HistoryNotices):
@@ -106,6 +124,7 @@ class CeleryDispatcher(HistoryNotices):
                 message
                 for effect in effects
                 if isinstance(effect, DispatchWorkflowTask | DispatchActivity)
+                and not keep(effect)
                 and (message := self._message(effect)) is not None
             ]
             self._publisher.publish(outgoing)

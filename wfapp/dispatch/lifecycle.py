@@ -65,6 +65,7 @@ class Host:
         self._boot_id = ""
         self._started_at = datetime.now(UTC)
         self._queues: Sequence[str] = ()
+        self._workflow_queues: Sequence[str] = ()
         self._pool = ""
         self._slots = 1
         self._worker: Any | None = None
@@ -99,14 +100,22 @@ class Host:
         signals.worker_shutdown.connect(self._on_end, weak=False, dispatch_uid=uid)
         signals.task_failure.connect(self._on_failure, weak=False, dispatch_uid=uid)
 
+    def serves_workflows(self, task_queue: str) -> bool:
+        """Whether this worker takes workflow tasks of the queue."""
+        return task_queue in self._workflow_queues
+
     # --- the parent, or the only process -----------------------------------------------------
 
     def _on_init(self, sender: Any, **_: Any) -> None:
+        self.leave()  # an earlier worker of this process, as tests and the embedded one make them
         self._worker = sender
         self._pool = pool_name(sender.pool_cls)
         self._slots = sender.concurrency if isinstance(sender.concurrency, int) else 1
         names = self.hooks.names()
-        self._queues = consume_too(sender, names, workflows=self.hooks.workflow_queues())
+        consume_too(sender, names, workflows=self.hooks.workflow_queues())
+        consumed = list(sender.app.amqp.queues.consume_from)
+        self._queues = sorted({name for name in map(names.task_queue, consumed) if name})
+        self._workflow_queues = names.serve_workflows(consumed)
         if self._pool == "prefork":
             self._children = _Children()
         self.hooks.keep_connections(self._pool)
@@ -130,7 +139,25 @@ class Host:
         keeper, self._keeper = self._keeper, None
         if keeper is not None:
             keeper.stop()
+        self._begin_anew()
+
+    def leave(self) -> None:
+        """The pool ends without waiting for its tasks: stop the threads, give nothing up.
+
+        Tasks of threads may still finish, and children have their parent's `end`.
+        """
+        if self._children is not None or self._keeper is None:
+            return
+        ticker, self._ticker = self._ticker, None
+        if ticker is not None:
+            ticker.stop()
+        self._keeper.leave()
+        self._keeper = None
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
         self._boot_id = ""
+        self._children = None
         self.draining = self._told = self._given_up = False
 
     def _on_draining(self, **_: Any) -> None:
@@ -182,7 +209,8 @@ class Host:
         pool = getattr(self._worker, "pool", None)
         if pool is None or pool._pool is None:  # noqa: SLF001 - asked by `info` itself, which fails
             return set()
-        return set(pool.info["processes"])
+        # The pool itself looks for the dead only every few seconds.
+        return {pid for pid in pool.info["processes"] if not _has_ended(pid)}
 
     def _process(self, boot_id: str, pid: int, slots: int) -> Process:
         return Process(
@@ -264,6 +292,9 @@ class _AfterPool(bootsteps.StartStopStep):
     def start(self, parent: Any) -> None:
         HOST.begin()
 
+    def terminate(self, parent: Any) -> None:
+        HOST.leave()
+
 
 class _AfterTasks(bootsteps.StartStopStep):
     """Celery builds the tracers anew each time its consumer connects; ours go around them."""
@@ -274,6 +305,14 @@ class _AfterTasks(bootsteps.StartStopStep):
         HOST.hooks.wrap_tasks()
 
 
+def _has_ended(pid: int) -> bool:
+    """Whether a child has ended; it is left for its parent's pool to be waited for."""
+    try:
+        return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+    except ChildProcessError:
+        return True
+
+
 def pool_name(pool: Any) -> str:
     """``prefork``, ``threads``, ``solo``, ``gevent``, ...: from what the worker was given."""
     name = pool if isinstance(pool, str) else pool.__module__
@@ -281,11 +320,9 @@ def pool_name(pool: Any) -> str:
     return {"processes": "prefork", "thread": "threads"}.get(name, name)
 
 
-def consume_too(worker: Any, names: QueueNames, *, workflows: bool) -> list[str]:
-    """Add to a worker's queues those that go with them; the task queues that it then serves."""
+def consume_too(worker: Any, names: QueueNames, *, workflows: bool) -> None:
+    """Add to a worker's queues those that go with them."""
     queues = worker.app.amqp.queues
     beside = [names.tick, *(names.beside(queues.consume_from) if workflows else [])]
     for name in beside:
         queues.select_add(queues[name] if name in queues else queues.new_missing(name))
-    served = {names.task_queue(name) for name in queues.consume_from}
-    return sorted(name for name in served if name)

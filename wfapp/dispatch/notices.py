@@ -11,7 +11,7 @@ import time
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
-from typing import Protocol
+from typing import Any, Protocol
 
 from wfapp.dispatch.broker import BrokerAwayError, BrokerLink
 
@@ -24,11 +24,18 @@ REPLY_EXPIRES = timedelta(seconds=60)
 #: A blocking read of Redis ends before the socket's own time limit.
 _READ_SLICE = 0.5
 _REPLIES_KEPT = 1000
+#: Connections that are kept for the next who waits.
+_IDLE_LISTENERS = 16
 
 
 def history_topic(run_id: str) -> str:
     """The topic of a run's history."""
     return f"history.{run_id}"
+
+
+def update_topic(run_id: str) -> str:
+    """The topic of a run's updates."""
+    return f"update.{run_id}"
 
 
 def tasks_topic(namespace: str, task_queue: str) -> str:
@@ -138,6 +145,8 @@ class RedisNotices:
     def __init__(self, link: BrokerLink, prefix: str = "wfapp.") -> None:
         self._link = link
         self._prefix = prefix
+        self._lock = threading.Lock()
+        self._idle: list[_Listener] = []
 
     def publish(self, topics: Sequence[str]) -> None:
         with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
@@ -147,12 +156,11 @@ class RedisNotices:
             pipeline.execute()
 
     def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+        wait = min(timeout, LONGEST_WAIT).total_seconds()
         try:
-            with self._link.redis() as client, client.pubsub() as channel:
-                channel.subscribe(self._prefix + topic)
-                _read(channel, 1.0)  # the confirmation: from now on nothing is missed
-                if not happened():
-                    _read(channel, min(timeout, LONGEST_WAIT).total_seconds())
+            with self._link.redis() as client, self._listening(client, topic) as listener:
+                if listener.follow(topic) or not happened():
+                    listener.read(wait)
         except BrokerAwayError:
             time.sleep(min(timeout, WAIT_WITHOUT_NOTICES).total_seconds())
 
@@ -208,17 +216,70 @@ class RedisNotices:
             return found.decode() if found else None
         return None
 
+    @contextlib.contextmanager
+    def _listening(self, client: Any, topic: str) -> Iterator["_Listener"]:
+        """A listener, rather one that has followed this topic since its last use."""
+        with self._lock:
+            found = next((each for each in self._idle if each.topic == topic), None)
+            if found is None and self._idle:
+                found = self._idle[0]
+            if found is not None:
+                self._idle.remove(found)
+        listener = found or _Listener(client.pubsub(), self._prefix)
+        try:
+            yield listener
+        except BaseException:
+            listener.close()
+            raise
+        with self._lock:
+            self._idle.append(listener)
+            surplus = self._idle.pop(0) if len(self._idle) > _IDLE_LISTENERS else None
+        if surplus is not None:
+            surplus.close()
+
     def _reply_key(self, query_id: str) -> str:
         return f"{self._prefix}reply.{query_id}"
 
 
-class _Channel(Protocol):
-    def get_message(self, *, timeout: float) -> object: ...
+class _Listener:
+    """A connection that follows one topic, and goes on following it between two waits.
 
+    Who waits for a run's end is woken by each of its steps; a connection for each wait would cost
+    more than the steps.
+    """
 
-def _read(channel: _Channel, seconds: float) -> None:
-    """One message; redis-py gives up early on some that it handles itself."""
-    end = time.monotonic() + seconds
-    while (left := end - time.monotonic()) > 0:
-        if channel.get_message(timeout=left) is not None:
-            return
+    def __init__(self, channel: Any, prefix: str) -> None:
+        self._channel = channel
+        self._prefix = prefix
+        self.topic = ""
+
+    def follow(self, topic: str) -> bool:
+        """Hear of this topic from now on; whether it was followed before, so that nothing that
+        came since then was missed.
+        """
+        if topic == self.topic:
+            return True
+        if self.topic:
+            self._channel.unsubscribe(self._prefix + self.topic)
+        self.topic = topic
+        self._channel.subscribe(self._prefix + topic)
+        self._until("subscribe", 1.0)
+        return False
+
+    def read(self, seconds: float) -> None:
+        """Return after a notice, or after that time."""
+        self._until("message", seconds)
+
+    def close(self) -> None:
+        """End the connection."""
+        with contextlib.suppress(Exception):  # it may be the one that just broke
+            self._channel.close()
+
+    def _until(self, kind: str, seconds: float) -> None:
+        """Read until a message of this kind; those of an earlier topic are skipped."""
+        end = time.monotonic() + seconds
+        name = (self._prefix + self.topic).encode()
+        while (left := end - time.monotonic()) > 0:
+            message = self._channel.get_message(timeout=left)
+            if message and message["type"] == kind and message["channel"] == name:
+                return

@@ -16,9 +16,11 @@ from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
 from wfapp.dispatch.connections import Surviving, surviving
+from wfapp.dispatch.following import following
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
+    WorkflowTaskHint,
     activity_task_id,
     read_activity,
     read_query,
@@ -41,7 +43,7 @@ from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedResponse,
 )
 from wfcore.service import tokens
-from wfcore.service.ports import Dispatcher
+from wfcore.service.ports import Dispatcher, QueryTask
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import (
@@ -56,10 +58,8 @@ logger = logging.getLogger(__name__)
 
 #: More than any process has slots.
 _CLAIMS = 1000
-#: Runs whose code a process keeps in memory.
+#: Runs whose code a process keeps in memory (the default of Temporal's SDK).
 LIVE_INSTANCES = 1000
-#: Live workflow instances that a process keeps (the default of Temporal's SDK).
-_LIVE_INSTANCES = 1000
 
 
 class TaskWorker:
@@ -70,7 +70,9 @@ class TaskWorker:
         identity, owner: who claims; asked after the fork.
         draining: whether this worker takes nothing more; work is then announced again.
         sends_itself: whether an activity of this type has messages of its own name.
+        serves: whether this worker takes workflow tasks of a task queue.
         build_id: of this worker's code, recorded with each workflow task.
+        workflow_interceptors: hooks of workflows alone.
     """
 
     def __init__(
@@ -85,8 +87,10 @@ class TaskWorker:
         owner: Callable[[], str],
         draining: Callable[[], bool],
         sends_itself: Callable[[str], bool],
+        serves: Callable[[str], bool],
         client: Any = None,
         interceptors: Sequence[Interceptor] = (),
+        workflow_interceptors: Sequence[Interceptor] = (),
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
     ) -> None:
@@ -100,10 +104,11 @@ class TaskWorker:
         self._owner = owner
         self._draining = draining
         self._sends_itself = sends_itself
+        self._serves = serves
         self._client = client
         self._interceptors = interceptors
+        self._workflow_interceptors = (*interceptors, *workflow_interceptors)
         self._build_id = build_id
-        self._instances = InstanceCache(_LIVE_INSTANCES)
         self._cache = InstanceCache(cache_size)
         self._workflows: dict[str, WorkflowTaskRunner] = {}
         self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
@@ -117,14 +122,22 @@ class TaskWorker:
         except MessageTooNewError as error:
             logger.error("%s", error, extra={"action": "message_too_new"})
             return
+        self.run_workflow_task(hint)
+
+    def run_workflow_task(self, hint: WorkflowTaskHint) -> None:
+        """Claim and run a workflow task, and those that follow at once."""
         if self._hand_back(hint.effect):
             return
-        request_id = str(uuid.uuid4())
+        runner = self._workflow_runner(hint.namespace)
         task = self._surviving.claim_workflow_task(
-            hint.key, identity=self._identity(), owner=self._owner(), request_id=request_id
+            hint.key,
+            identity=self._identity(),
+            owner=self._owner(),
+            request_id=str(uuid.uuid4()),
+            after_event_id=runner.known_event_id(hint.run_id),
         )
         if task.task_token:
-            self._workflow_runner(hint.namespace).run(task)
+            runner.run(task)
 
     def query(self, fields: Mapping[str, Any]) -> None:
         """Answer the question that a message brings."""
@@ -133,6 +146,10 @@ class TaskWorker:
         except MessageTooNewError as error:
             logger.error("%s", error, extra={"action": "message_too_new"})
             return
+        self.ask(question)
+
+    def ask(self, question: QueryTask) -> None:
+        """Let a run's code answer a question."""
         task = self._surviving.claim_query(question)
         if task.task_token:
             self._workflow_runner(question.namespace).run(task)
@@ -148,7 +165,19 @@ class TaskWorker:
             # Who sent this didn't know the task; its limits and signals hold for its own messages.
             self._dispatcher.dispatch([hint.effect])
             return
-        self.claim_and_run(hint)
+        with following(self._serves) as tasks:
+            self.claim_and_run(hint)
+        for task in tasks:
+            self.run_workflow_task(
+                WorkflowTaskHint(
+                    namespace=task.namespace,
+                    workflow_id=task.workflow_id,
+                    run_id=task.run_id,
+                    scheduled_event_id=task.scheduled_event_id,
+                    attempt=task.attempt,
+                    task_queue=task.task_queue,
+                )
+            )
 
     def claim_and_run(self, hint: ActivityHint) -> bool:
         """Run an attempt; False when it is done, taken or gone, or was handed back."""
@@ -241,7 +270,7 @@ class TaskWorker:
                 self._identity(),
                 self._cache,
                 namespace=namespace,
-                interceptors=self._interceptors,
+                interceptors=self._workflow_interceptors,
                 build_id=self._build_id,
             )
         return self._workflows[namespace]

@@ -168,6 +168,27 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name="WorkflowUpdate",
+            fields=[
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "shard",
+                        "run_id",
+                        "update_id",
+                        blank=True,
+                        editable=False,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("shard", models.BigIntegerField()),
+                ("run_id", models.UUIDField()),
+                ("update_id", models.CharField(max_length=1000)),
+                ("body", models.BinaryField()),
+            ],
+        ),
+        migrations.CreateModel(
             name="AuditEntry",
             fields=[
                 (

@@ -10,6 +10,7 @@ from wfapp.models.memo import Memo
 from wfapp.models.namespace import Namespace
 from wfapp.models.pending_activity import PendingActivity
 from wfapp.models.search_attribute import SearchAttribute
+from wfapp.models.update import WorkflowUpdate
 from wfapp.models.worker_process import WorkerProcess
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "SignalRequest",
     "WorkerProcess",
     "WorkflowExecution",
+    "WorkflowUpdate",
 ]

@@ -34,6 +34,11 @@ class DjangoStore(RunReader, RunLists, Namespaces, Facts, WorkFinder):
         """The database that holds the workflows."""
         return self._database.alias
 
+    @property
+    def lock_wait(self) -> timedelta:
+        """How long a transaction waits for locks when its caller doesn't say."""
+        return self._database.lock_wait
+
     def transaction(
         self, namespace: str, workflow_id: str, *, wait: timedelta | None = None
     ) -> DjangoTransaction:

@@ -6,6 +6,7 @@ from wfapp.store import statements as sql
 from wfapp.store.database import StorePart
 from wfcore.history.effects import Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
+from wfcore.history.updates import Update
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.payloads import Memo, SearchAttributes
 from wfcore.service.ports import RunHead, RunKey
@@ -63,6 +64,14 @@ class RunReader(StorePart):
             [*run, scheduled_event_id],
         )
         return rows.read_activity(found[0]) if found else None
+
+    def read_update(self, key: RunKey, update_id: str) -> Update | None:
+        """As `Store.read_update`."""
+        run = self._database.run(key)
+        if run is None:
+            return None
+        found = self._database.read(f"{sql.READ_UPDATES} AND update_id = %s", [*run, update_id])
+        return rows.read_update(found[0]) if found else None
 
     def read_inbox(self, key: RunKey) -> list[InboxItem]:
         """As `Store.read_inbox`."""

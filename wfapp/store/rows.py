@@ -22,6 +22,7 @@ from wfcore.history.state import (
     MutableState,
     PendingActivity,
 )
+from wfcore.history.updates import Update
 from wfcore.protocol.common import Priority, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import EventType, WorkflowExecutionStatus
 from wfcore.protocol.events import ATTRIBUTES, EVENT_TYPES, HistoryEvent
@@ -62,6 +63,7 @@ _NO_INBOX_EXTRAS = _InboxExtras()
 encode = msgspec.json.Encoder().encode
 _decode_state = msgspec.json.Decoder(MutableState).decode
 _decode_activity = msgspec.json.Decoder(PendingActivity).decode
+_decode_update = msgspec.json.Decoder(Update).decode
 _decode_event_extras = msgspec.json.Decoder(_EventExtras).decode
 _decode_inbox_extras = msgspec.json.Decoder(_InboxExtras).decode
 _decode_payload = msgspec.json.Decoder(Payload).decode
@@ -403,6 +405,19 @@ def read_activity(row: Row) -> PendingActivity:
     """
     refuse_newer(row[1], row[2])
     return _decode_activity(row[0])
+
+
+# ---- updates
+
+
+def update_values(update: Update) -> list[Any]:
+    """A row of `statements.UPDATE_COLUMNS`."""
+    return [update.update_id, encode(update)]
+
+
+def read_update(row: Row) -> Update:
+    """The update of a row that is its body."""
+    return _decode_update(row[0])
 
 
 # ---- what people list

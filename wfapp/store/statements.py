@@ -15,6 +15,7 @@ EVENT = "wfapp_historyevent"
 INBOX = "wfapp_inboxitem"
 SIGNAL_REQUEST = "wfapp_signalrequest"
 ACTIVITY = "wfapp_pendingactivity"
+UPDATE = "wfapp_workflowupdate"
 EXECUTION = "wfapp_workflowexecution"
 JOURNAL = "wfapp_runjournal"
 MEMO = "wfapp_memo"
@@ -143,6 +144,20 @@ INBOX_SIZE = (
     f"(SELECT attributes FROM {INBOX} WHERE {RUN} LIMIT %s) AS few"
 )
 WITHDRAW_INBOX = f"DELETE FROM {INBOX} WHERE {RUN} AND id = %s"
+
+#: Columns of `rows.update_values` beside shard and run id.
+UPDATE_COLUMNS = ("update_id", "body")
+READ_UPDATES = f"SELECT body FROM {UPDATE} WHERE {RUN}"
+
+
+@cache
+def upsert_updates(count: int) -> str:
+    """Write some updates of one run."""
+    return (
+        insert(UPDATE, ("shard", "run_id", *UPDATE_COLUMNS), count)
+        + " ON CONFLICT (shard, run_id, update_id) DO UPDATE SET body = excluded.body"
+    )
+
 
 READ_EVENTS = f"SELECT {names(rows.EVENT_READ)} FROM {EVENT} WHERE {RUN}"
 READ_ACTIVITIES = f"SELECT {names(rows.ACTIVITY_READ)} FROM {ACTIVITY} WHERE {RUN}"

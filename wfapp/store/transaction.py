@@ -19,11 +19,12 @@ from wfapp.models.columns import shard_of
 from wfapp.store import rows
 from wfapp.store import statements as sql
 from wfapp.store.database import Database
-from wfapp.store.writing import insert_rows, write_activities
+from wfapp.store.writing import insert_rows, write_activities, write_updates
 from wfcore.exceptions import StartContendedError
 from wfcore.history.change import Change
 from wfcore.history.effects import Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
+from wfcore.history.updates import Update
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.payloads import Memo, SearchAttributes
 from wfcore.service.infos import REPORTED_PROBLEMS, with_reported_problems
@@ -169,6 +170,16 @@ class DjangoTransaction:
         )
         return [rows.read_activity(row) for row in found]
 
+    def updates(self, run_id: str, update_ids: Sequence[str]) -> list[Update]:
+        run = self._run(run_id)
+        if run is None or not update_ids:
+            return []
+        found = self._database.fetch(
+            f"{sql.READ_UPDATES} AND update_id IN ({sql.marks(len(update_ids))})",
+            [*run, *update_ids],
+        )
+        return [rows.read_update(row) for row in found]
+
     def events(self, run_id: str, event_ids: Sequence[int]) -> list[HistoryEvent]:
         run = self._run(run_id)
         if run is None or not event_ids:
@@ -245,6 +256,7 @@ class DjangoTransaction:
         loaded = self._loaded.get(change.state.recorded.run_id)
         had_activities = loaded is not None and loaded.activities
         write_activities(self._database, change, self._shard, had_activities=had_activities)
+        write_updates(self._database, change, run)
         self._take_inbox(change, run)
         self._save_visibility(change, run)
         self._save_journal(change.journal)

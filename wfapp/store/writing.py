@@ -1,4 +1,4 @@
-"""Writing many rows in few statements, and the rows of pending activities by comparison."""
+"""Writing many rows in few statements: pending activities by comparison, updates by their ids."""
 
 import uuid
 from typing import Any
@@ -99,3 +99,20 @@ def _remove(database: Database, run: list[Any], removed: list[tuple[int, int]]) 
         pairs = [number for pair in few for number in pair]
         written += database.write(sql.delete_activities(len(few)), [*run, *pairs])
     return written
+
+
+def write_updates(database: Database, change: Change, run: list[Any]) -> None:
+    """Write `update_rows`; the run's lock keeps others from doing so."""
+    if not change.update_rows:
+        return
+    written = [row for row in change.update_rows.values() if row is not None]
+    removed = [update_id for update_id, row in change.update_rows.items() if row is None]
+    if removed:
+        database.write(
+            f"DELETE FROM {sql.UPDATE} WHERE {sql.RUN} "
+            f"AND update_id IN ({sql.marks(len(removed))})",
+            [*run, *removed],
+        )
+    if written:
+        values = [value for row in written for value in (*run, *rows.update_values(row))]
+        database.write(sql.upsert_updates(len(written)), values)

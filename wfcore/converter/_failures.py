@@ -29,6 +29,7 @@ from wfcore.protocol.failures import (
     TimeoutFailureInfo,
 )
 from wfcore.protocol.payloads import Payload, Payloads
+from wfcore.protocol.wellformed import cleaned
 
 
 class FailureConverter(ABC):
@@ -60,14 +61,15 @@ class DefaultFailureConverter(FailureConverter):
         """The failure that records an exception and those that caused it.
 
         An error that was read from a failure gives that very failure again. The type of any
-        exception from outside this package is its class's name.
+        exception from outside this package is its class's name. Texts that can't be stored, as of
+        a file whose name is no UTF-8, are written with escapes: an error must be recorded.
         """
         if isinstance(exception, exceptions.FailureError) and exception.failure is not None:
             kept: Failure = exception.failure
             return kept
         fields: dict[str, Any] = {}
         if exception.__traceback__ is not None:
-            fields["stack_trace"] = "\n".join(traceback.format_tb(exception.__traceback__))
+            fields["stack_trace"] = cleaned("\n".join(traceback.format_tb(exception.__traceback__)))
         cause = exception.__cause__
         is_failure = isinstance(exception, exceptions.FailureError)
         if cause is None and is_failure and not exception.__suppress_context__:
@@ -75,10 +77,10 @@ class DefaultFailureConverter(FailureConverter):
         if cause is not None:
             fields["cause"] = self.to_failure(cause, payload_converter)
         if isinstance(exception, exceptions.FailureError):
-            fields["message"] = exception.message
+            fields["message"] = cleaned(str(exception.message))
             fields |= _info_fields(exception, payload_converter)
         else:
-            fields["message"] = str(exception)
+            fields["message"] = cleaned(str(exception))
             fields["application_failure_info"] = ApplicationFailureInfo(
                 type=type(exception).__name__
             )
@@ -138,7 +140,7 @@ def _info_fields(
         case exceptions.ApplicationError():
             return {
                 "application_failure_info": ApplicationFailureInfo(
-                    type=error.type or "",
+                    type=cleaned(error.type or ""),
                     non_retryable=error.non_retryable,
                     details=_payloads(error.details, payload_converter),
                     next_retry_delay=error.next_retry_delay,

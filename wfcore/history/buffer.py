@@ -60,13 +60,14 @@ def wakes(step: Step, item: InboxItem) -> bool:
 
 
 def _taken(step: Step) -> list[InboxItem]:
-    """The waiting rows, each once; of several cancel requests or reports of a child's end the first
-    counts, and a child that has ended was not refused.
+    """The waiting rows, each once; of several cancel requests, attachments of one start request or
+    reports of a child's end the first counts, and a child that has ended was not refused.
     """
     change = step.change
     taken = set(change.inbox_taken)
     cancelled = step.recorded.cancel_requested
     told: set[int] = set()
+    attached = set(step.volatile.attached_request_ids)
     items: list[InboxItem] = []
     for item in change.inbox:
         if item.item_id in taken:
@@ -81,6 +82,11 @@ def _taken(step: Step) -> list[InboxItem]:
             if initiated in told or initiated not in step.recorded.children:
                 continue
             told.add(initiated)
+        if isinstance(item.attributes, ev.WorkflowExecutionOptionsUpdated):
+            request_id = item.attributes.attached_request_id
+            if request_id in attached:
+                continue
+            attached |= {request_id} - {""}
         items.append(item)
     return [
         item for item in items if not (child.is_refusal(item) and child.initiated_by(item) in told)

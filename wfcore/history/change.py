@@ -5,6 +5,7 @@ from datetime import datetime
 
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
+from wfcore.history.updates import Update
 from wfcore.protocol.events import HistoryEvent, WorkflowExecutionStarted
 from wfcore.protocol.payloads import Memo, SearchAttributes
 
@@ -22,6 +23,8 @@ class Change:
     #: the run is made by this change
     is_new: bool = False
     activities: dict[int, PendingActivity] = field(default_factory=dict)
+    #: updates that `transition.needs` names, by id
+    updates: dict[str, Update] = field(default_factory=dict)
     #: all that waits, in order of arrival
     inbox: list[InboxItem] = field(default_factory=list)
     #: attributes of event 1, memo and search attributes as they are now, when `transition.needs`
@@ -34,6 +37,8 @@ class Change:
     #: attributes of `events` as they are stored (msgspec JSON), one each, since they were counted
     encoded: list[bytes] = field(default_factory=list)
     activity_rows: dict[int, PendingActivity | None] = field(default_factory=dict)
+    #: updates as they are after this change (None: the row goes away)
+    update_rows: dict[str, Update | None] = field(default_factory=dict)
     #: ids of the inbox rows that became events or were dropped
     inbox_taken: list[int] = field(default_factory=list)
     #: memo and search attributes as they are after this change; None: as before

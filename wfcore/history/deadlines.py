@@ -41,13 +41,15 @@ def _deadlines(state: MutableState) -> Iterator[datetime]:
         yield recorded.expiration_time
     if (run_end := run_ends_at(recorded)) is not None:
         yield run_end
-    if (first_task := first_task_at(state)) is not None:
-        yield first_task
     task = state.volatile.task
     if task is not None and task.started_at is not None:
-        # timers wait for the end of the task
+        # timers and the end of a start delay wait for the end of the task
         yield task.started_at + task.start_to_close_timeout
         return
+    if (first_task := first_task_at(state)) is not None:
+        yield first_task
+    if task is not None and task.schedule_to_start_due is not None:
+        yield task.schedule_to_start_due
     if task is not None and task.dispatch_due is not None:
         yield task.dispatch_due
     for timer in recorded.timers.values():

@@ -59,6 +59,17 @@ class NotifyHistory(Message, frozen=True, kw_only=True):
     closed: bool = False
 
 
+class NotifyUpdate(Message, frozen=True, kw_only=True):
+    """Something happened to an update of this id. Whoever waits for it looks again."""
+
+    namespace: str
+    workflow_id: str
+    run_id: str
+    update_id: str
+    #: `Update.version`
+    version: int
+
+
 class Journal(Message, frozen=True, kw_only=True):
     """Something operators must know that the history doesn't hold."""
 
@@ -74,4 +85,6 @@ class Journal(Message, frozen=True, kw_only=True):
     identity: str = ""
 
 
-Effect = DispatchWorkflowTask | DispatchActivity | WakeTicker | CarryOut | NotifyHistory
+Effect = (
+    DispatchWorkflowTask | DispatchActivity | WakeTicker | CarryOut | NotifyHistory | NotifyUpdate
+)

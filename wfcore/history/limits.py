@@ -40,6 +40,13 @@ class Limits:
     pending_cancels: int = 2_000
     #: `history.maximumSignalsPerExecution`
     signals: int = 10_000
+    #: `history.maxInFlightUpdates`, `history.maxTotalUpdates`, `history.maxInFlightUpdatePayloads`
+    updates_in_flight: int = 10
+    updates: int = 2_000
+    updates_bytes: int = 20 * _MB
+    #: events that a speculative workflow task may show a worker and yet leave no trace
+    #: (`history.discardSpeculativeWorkflowTaskMaximumEventsCount`)
+    speculative_task_events: int = 10
     #: `history.maximumBufferedEventsBatch`, `history.maximumBufferedEventsSizeInBytes`
     buffered_events: int = 100
     buffered_bytes: int = 2 * _MB
@@ -56,6 +63,11 @@ class Limits:
     #: `history.defaultWorkflowTaskTimeout` and the cap, a constant
     workflow_task_timeout: timedelta = timedelta(seconds=10)
     workflow_task_timeout_cap: timedelta = timedelta(seconds=120)
+    #: how long a speculative workflow task waits for a worker; a constant
+    speculative_task_wait: timedelta = timedelta(seconds=5)
+    #: how long the answer to a refused update is kept for who waits for it, and of how many
+    update_answer: timedelta = timedelta(seconds=60)
+    update_answers: int = 100
     #: `history.workflowTaskRetryMaxInterval`
     workflow_task_retry_max: timedelta = timedelta(minutes=10)
     #: `history.workflowTaskHeartbeatTimeout`

@@ -234,6 +234,24 @@ def _signaled(recorded: Recorded, _event: HistoryEvent, _attributes: Message) ->
     recorded.signal_count += 1
 
 
+def _update_accepted(
+    recorded: Recorded, event: HistoryEvent, attributes: ev.WorkflowExecutionUpdateAccepted
+) -> None:
+    recorded.update_count += 1
+    update_id = attributes.protocol_instance_id
+    recorded.open_updates = {**recorded.open_updates, update_id: event.event_id}
+
+
+def _update_completed(
+    recorded: Recorded, _event: HistoryEvent, attributes: ev.WorkflowExecutionUpdateCompleted
+) -> None:
+    recorded.open_updates = {
+        update_id: event_id
+        for update_id, event_id in recorded.open_updates.items()
+        if event_id != attributes.accepted_event_id
+    }
+
+
 def _cancel_requested(
     recorded: Recorded, _event: HistoryEvent, attributes: ev.WorkflowExecutionCancelRequested
 ) -> None:
@@ -299,6 +317,8 @@ _EFFECTS: dict[type[Message], Callable[[Recorded, HistoryEvent, Any], None]] = {
     ev.RequestCancelExternalWorkflowExecutionFailed: _cancel_answered,
     ev.ExternalWorkflowExecutionCancelRequested: _cancel_answered,
     ev.WorkflowExecutionSignaled: _signaled,
+    ev.WorkflowExecutionUpdateAccepted: _update_accepted,
+    ev.WorkflowExecutionUpdateCompleted: _update_completed,
     ev.WorkflowExecutionCancelRequested: _cancel_requested,
     ev.WorkflowExecutionOptionsUpdated: _options_updated,
     ev.WorkflowExecutionPaused: _paused,

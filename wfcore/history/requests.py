@@ -21,6 +21,8 @@ from wfcore.protocol.metadata import (
 )
 from wfcore.protocol.payloads import Header, Payloads
 from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
+from wfcore.protocol.updates import ProtocolMessage
+from wfcore.protocol.updates import Request as UpdateRequest
 
 #: Identity of what the engine does by itself, as Temporal's server writes it.
 ENGINE_IDENTITY = "history-service"
@@ -39,6 +41,14 @@ class SignalRun:
     links: tuple[Link, ...] = ()
     #: of signal-with-start: ends a start delay
     ends_delay: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AdmitUpdate:
+    """An update, which waits for a worker's word. One whose id the run knows changes nothing."""
+
+    update_id: str
+    request: UpdateRequest
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +73,8 @@ class StartRun:
     request: StartWorkflowExecutionRequest
     #: the signal of signal-with-start
     signal: SignalRun | None = None
+    #: the update of update-with-start
+    update: AdmitUpdate | None = None
     #: wait before the first workflow task; None: the request's start delay
     first_workflow_task_backoff: timedelta | None = None
     #: the first workflow task is claimed in the same transaction, for the caller's own worker;
@@ -129,9 +141,12 @@ class CompleteTask:
 
     token: TaskToken
     commands: tuple[Command, ...] = ()
+    messages: tuple[ProtocolMessage, ...] = ()
     identity: str = ""
     next_run_id: str = ""
     force_create_new_workflow_task: bool = False
+    #: the worker can forget events that it was shown
+    can_forget_events: bool = False
     next_claim: ClaimTask | None = None
     sdk_metadata: WorkflowTaskCompletedMetadata | None = None
     metering_metadata: MeteringMetadata | None = None
@@ -221,6 +236,7 @@ class Due:
 
 Request = (
     SignalRun
+    | AdmitUpdate
     | RequestCancelRun
     | TerminateRun
     | AttachStartRequest
@@ -259,3 +275,5 @@ class Answer:
     activities: list[PendingActivity] = field(default_factory=list)
     #: event that stands for the request, 0 without one
     event_id: int = 0
+    #: the task left no trace: the worker goes back to this event (0: it did leave one)
+    reset_event_id: int = 0

@@ -4,11 +4,14 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from wfcore.history.limits import DEFAULT_LIMITS
 from wfcore.protocol.common import RetryPolicy
 from wfcore.protocol.enums import RetryState, TimeoutType
 from wfcore.protocol.failures import Failure
 
 _ZERO = timedelta(0)
+#: Longer waits are cut to it: no clock goes on for ever.
+LONGEST_WAIT = DEFAULT_LIMITS.duration
 _DEFAULT_INITIAL = timedelta(seconds=1)
 _DEFAULT_COEFFICIENT = 2.0
 _DEFAULT_MAXIMUM = 100
@@ -62,7 +65,7 @@ def fill_policy(policy: RetryPolicy | None) -> RetryPolicy:
         policy,
         initial_interval=initial,
         backoff_coefficient=policy.backoff_coefficient or _DEFAULT_COEFFICIENT,
-        maximum_interval=policy.maximum_interval or initial * _DEFAULT_MAXIMUM,
+        maximum_interval=policy.maximum_interval or _default_maximum(initial),
     )
 
 
@@ -86,11 +89,15 @@ def is_retryable(failure: Failure | None, policy: RetryPolicy) -> bool:
 def backoff(policy: RetryPolicy, attempt: int) -> timedelta:
     """The wait after the failure of this attempt, without jitter."""
     initial = policy.initial_interval or _DEFAULT_INITIAL
-    maximum = policy.maximum_interval or initial * _DEFAULT_MAXIMUM
+    maximum = min(policy.maximum_interval or _default_maximum(initial), LONGEST_WAIT)
     try:
         return min(initial * policy.backoff_coefficient ** (attempt - 1), maximum)
     except OverflowError:
         return maximum
+
+
+def _default_maximum(initial: timedelta) -> timedelta:
+    return max(min(initial, LONGEST_WAIT) * _DEFAULT_MAXIMUM, initial)
 
 
 def decide(

@@ -71,6 +71,11 @@ def name_fault(values: SearchAttributes, namespace: str, limits: Limits) -> str:
             f"{limits.search_attribute_keys}"
         )
     for name, payload in values.indexed_fields.items():
+        if (length := len(name.encode())) > limits.id_bytes:
+            return (
+                "the name of a search attribute exceeds maximum allowed length "
+                f"({length}/{limits.id_bytes})"
+            )
         if name in SYSTEM:
             return f"{name} attribute can't be set in SearchAttributes"
         if not _is_known(name, limits):

@@ -10,6 +10,7 @@ import msgspec
 
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure, ServerFailureInfo
 from wfcore.protocol.payloads import Memo, Payload, Payloads
+from wfcore.protocol.updates import Outcome, Request
 
 #: Message of the failure that stands for one that was too big.
 FAILURE_TOO_BIG = "Failure exceeds size limit."
@@ -66,6 +67,22 @@ def memo_bytes(memo: Memo | None) -> int:
 def marker_bytes(details: Mapping[str, Payloads]) -> int:
     """Size of a marker's details."""
     return sum(len(key.encode()) + payloads_bytes(value) for key, value in details.items())
+
+
+def request_bytes(request: Request | None) -> int:
+    """Size of an update's request."""
+    if request is None or request.input is None:
+        return 0
+    header = request.input.header
+    fields = header.fields if header is not None else {}
+    return payloads_bytes(request.input.args) + memo_bytes(Memo(fields=fields))
+
+
+def outcome_bytes(outcome: Outcome | None) -> int:
+    """Size of an update's outcome."""
+    if outcome is None:
+        return 0
+    return payloads_bytes(outcome.success) + failure_bytes(outcome.failure)
 
 
 def failure_bytes(failure: Failure | None) -> int:

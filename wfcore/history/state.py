@@ -10,6 +10,7 @@ from enum import IntEnum
 
 import msgspec
 
+from wfcore.history.updates import AdmittedUpdate
 from wfcore.protocol.common import Priority, RetryPolicy, WorkflowExecution
 from wfcore.protocol.enums import (
     ContinueAsNewInitiator,
@@ -125,6 +126,9 @@ class Recorded(_State, kw_only=True):
     external_signals: dict[int, str] = {}
     external_cancels: dict[int, str] = {}
     signal_count: int = 0
+    #: updates accepted so far, and event ids of the acceptance of those that have not ended
+    update_count: int = 0
+    open_updates: dict[str, int] = {}
     cancel_requested: bool = False
     cancel_reason: str = ""
 
@@ -139,8 +143,13 @@ class TaskClaim(Message, frozen=True, kw_only=True):
     original_scheduled_at: datetime
     attempt: int = 1
     start_to_close_timeout: timedelta
-    #: SCHEDULED (and STARTED, if claimed) are events already; else they are written on success only
+    #: SCHEDULED (and STARTED, if claimed) are events already; else they are written if the task
+    #: leads to something
     stored: bool = True
+    #: ids of the updates that came with it
+    updates: tuple[str, ...] = ()
+    #: speculative and unclaimed: by when a worker must have taken it
+    schedule_to_start_due: datetime | None = None
     #: claimed: the rest is fixed then, since workflow code sees it
     started_event_id: int = 0
     started_at: datetime | None = None
@@ -158,6 +167,11 @@ class TaskClaim(Message, frozen=True, kw_only=True):
     def suggest_continue_as_new(self) -> bool:
         """Whether the worker is told that the history has become long."""
         return bool(self.suggest_reasons)
+
+    @property
+    def is_speculative(self) -> bool:
+        """Whether it was made to deliver updates only, so that it may leave no trace."""
+        return not self.stored and self.attempt == 1
 
 
 class DeliveryKind(IntEnum):
@@ -201,6 +215,11 @@ class Volatile(_State, kw_only=True):
     last_problem_at: datetime | None = None
     #: the first workflow task waits until the parent has recorded this run's start
     waits_for_parent: bool = False
+    #: updates that wait for a worker's word, by id in order of admission, and how many there were
+    updates: dict[str, AdmittedUpdate] = {}
+    admissions: int = 0
+    #: until when the rows of refused updates tell their answers, by id
+    answered_updates: dict[str, datetime] = {}
     #: a close command met buffered events: signals are refused while the next task is started
     closing: bool = False
     #: request id of the start that made this run; made up for a run that follows another one

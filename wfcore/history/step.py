@@ -8,7 +8,7 @@ from datetime import datetime
 
 import msgspec
 
-from wfcore.history import recording
+from wfcore.history import recording, task_events
 from wfcore.history.change import Change
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.limits import Limits
@@ -20,6 +20,7 @@ from wfcore.protocol.events import EVENT_TYPES, WORKER_MAY_IGNORE, HistoryEvent
 from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import EventGroupMarker, Link
 from wfcore.protocol.payloads import Memo, SearchAttributes, UserMetadata
+from wfcore.protocol.updates import ProtocolMessage
 
 #: What a parent writes of the end of its child.
 CHILD_ENDS = (
@@ -67,6 +68,7 @@ class Step:
         "change",
         "late",
         "limits",
+        "messages",
         "namespace_id",
         "next_run_id",
         "now",
@@ -94,6 +96,8 @@ class Step:
         self.announce = False
         #: the worker's answer that is carried out, and the activities that it takes at once
         self.answer: CompleteTask | None = None
+        #: what it says about updates and is not yet carried out, by message id in order
+        self.messages: dict[str, ProtocolMessage] = {}
         self.taken: list[PendingActivity] = []
         #: activity ids in use, once a command has asked for them
         self.activity_ids: set[str] | None = None
@@ -127,6 +131,7 @@ class Step:
         return bool(
             change.events
             or change.activity_rows
+            or change.update_rows
             or change.inbox_taken
             or self.announce
             or self.volatile.task is not self.task_before
@@ -160,7 +165,13 @@ class Step:
         links: tuple[Link, ...] = (),
         markers: tuple[EventGroupMarker, ...] = (),
     ) -> int:
-        """Write an event and give its id; `at` is when it happened, now if not given."""
+        """Write an event and give its id; `at` is when it happened, now if not given.
+
+        A speculative workflow task that nobody has taken becomes one like any other before.
+        """
+        task = self.volatile.task
+        if task is not None and task.is_speculative and task.started_at is None:
+            self.store_task(task)
         event_id = self.recorded.next_event_id
         event = HistoryEvent(
             event_id=event_id,
@@ -178,6 +189,16 @@ class Step:
         self.change.events.append(event)
         self.change.encoded.append(encoded)
         return event_id
+
+    def store_task(self, task: TaskClaim) -> TaskClaim:
+        """Write SCHEDULED of a speculative task that waits for a worker."""
+        stored = msgspec.structs.replace(task, stored=True, schedule_to_start_due=None)
+        self.volatile.task = stored
+        timeout = task.start_to_close_timeout
+        self.append(
+            task_events.scheduled(self.recorded, timeout, task.attempt), at=task.scheduled_at
+        )
+        return stored
 
     def append_item(self, item: InboxItem) -> int:
         """Write a fact whose time is that of its arrival."""
@@ -260,6 +281,7 @@ class Step:
         del change.encoded[origin.events :]
         change.inbox_taken = []
         change.activity_rows = {}
+        change.update_rows = {}
         change.effects = []
         change.journal = []
         change.memo = origin.memo

@@ -26,6 +26,7 @@ from wfcore.history.machines import (
     closing,
     signal,
     table,
+    update,
     workflow,
     workflow_task,
 )
@@ -33,6 +34,7 @@ from wfcore.history.outcome import finish
 from wfcore.history.requests import (
     ENGINE_IDENTITY,
     Acknowledge,
+    AdmitUpdate,
     Answer,
     Arrive,
     AttachStartRequest,
@@ -68,6 +70,8 @@ class Needs:
 
     #: pending activities by scheduled event id, for `Change.activities`
     activities: tuple[int, ...] = ()
+    #: updates by id, for `Change.updates`
+    updates: tuple[str, ...] = ()
     #: event 1 of the run, for `Change.start_event`: the run may be followed by another one
     start_event: bool = False
     #: the memo as it is now, for `Change.current_memo`
@@ -89,10 +93,15 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
                     if isinstance(command.attributes, commands.RequestCancelActivityTask)
                     and command.attributes.scheduled_event_id in recorded.open_activities
                 ),
+                updates=_named_updates(state, request),
                 start_event=_repeats_itself(state) and bool(kinds & _MAY_BE_REPEATED),
                 memo=CommandType.MODIFY_WORKFLOW_PROPERTIES in kinds,
                 search_attributes=CommandType.UPSERT_WORKFLOW_SEARCH_ATTRIBUTES in kinds,
             )
+        case ClaimTask():
+            return Needs(updates=tuple(state.volatile.updates))
+        case AdmitUpdate():
+            return Needs(updates=(request.update_id,))
         case Due():
             end = run_ends_at(recorded)
             ends = end is not None and (now is None or end <= now)
@@ -100,6 +109,12 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
         case Arrive(closes=row) if row is not None:
             return Needs(activities=(row.scheduled_event_id,))
     return Needs()
+
+
+def _named_updates(state: MutableState, request: CompleteTask) -> tuple[str, ...]:
+    """Those that the answer speaks of, and those that the next task may bring."""
+    spoken_of = (message.protocol_instance_id for message in request.messages)
+    return tuple(dict.fromkeys((*spoken_of, *state.volatile.updates)))
 
 
 #: Commands behind which the same start may follow, by retry or cron.
@@ -114,8 +129,8 @@ def _repeats_itself(state: MutableState) -> bool:
 
 
 def start(now: datetime, request: StartRun, limits: Limits = DEFAULT_LIMITS) -> Change:
-    """Make a run: STARTED, the signal that came with it, and WORKFLOW_TASK_SCHEDULED unless the
-    first task must wait.
+    """Make a run: STARTED, the signal or update that came with it, and WORKFLOW_TASK_SCHEDULED
+    unless the first task must wait.
     """
     step = workflow.start(now, request, limits)
     finish(step)
@@ -132,7 +147,9 @@ def apply(change: Change, request: Request, limits: Limits = DEFAULT_LIMITS) -> 
         NotFoundError: the run is closed, or the workflow task that is answered is over.
         InvalidArgumentError: the whole answer or request is refused.
         FailedPreconditionError: a paused run takes no such answer.
-        ResourceExhaustedError: a signal while the run is about to close (BUSY_WORKFLOW).
+        ResourceExhaustedError: a signal while the run is about to close (BUSY_WORKFLOW), or too
+            many updates in flight (CONCURRENT_LIMIT).
+        WorkflowNotReadyError: an update while the workflow task keeps failing.
     """
     before = next_deadline(change.state)
     step = Step(change, limits)
@@ -156,7 +173,7 @@ def waiting_item(
     """What to store for a request while a workflow task is started, without the run's lock.
 
     `waiting` is the number of arrivals that wait already. None: there is nothing to record, since
-    the run is closed or has been asked to cancel before.
+    the run is closed, has been asked to cancel before, or has that start request attached.
 
     Raises:
         NotFoundError, InvalidArgumentError, ResourceExhaustedError: as `apply`.
@@ -167,7 +184,8 @@ def waiting_item(
     if not state.is_open:
         raise NotFoundError(_CLOSED)
     if isinstance(request, AttachStartRequest):
-        return workflow.attach_item(request, now)
+        done = request.request_id in state.volatile.attached_request_ids
+        return None if done else workflow.attach_item(request, now)
     signal.check(state, limits, waiting)
     return signal.item(request, now)
 
@@ -193,25 +211,36 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
         raise FailedPreconditionError(
             "Workflow is paused and force create new workflow task is not allowed."
         )
-    heartbeat = forced and not request.commands
+    heartbeat = forced and not request.commands and not request.messages
     if heartbeat and step.now > task.original_scheduled_at + step.limits.workflow_task_heartbeat:
         workflow_task.time_out(step, task)
         return Answer(error=NotFoundError("workflow task heartbeat timeout"))
     step.answer = request
     step.next_run_id = request.next_run_id
     step.namespace_id = request.namespace_id
+    update.listen(step, request)
+    reset_event_id = 0
     try:
-        _carry_out(step, task, request)
+        if update.leaves_nothing(step, task, request):
+            reset_event_id = step.recorded.previous_started_event_id
+            workflow_task.succeed(step)
+            update.take_rejections(step, request)
+        else:
+            _carry_out(step, task, request)
     except BadCommandError as fault:
         return _refuse(step, task, request, fault)
     if step.change.closed:
         return Answer()
+    if not heartbeat:
+        update.reject_unprocessed(step, task)
     flushed = buffer.flush(step, task.started_at)
     if forced or flushed or step.wants_task:
         chain = task.original_scheduled_at if heartbeat else None
         workflow_task.schedule(step, original_scheduled_at=chain)
+    elif step.volatile.updates:
+        workflow_task.schedule(step, speculative=True)
     claim = workflow_task.claim(step, request.next_claim) if request.next_claim else None
-    return Answer(claim=claim, activities=step.taken)
+    return Answer(claim=claim, activities=step.taken, reset_event_id=reset_event_id)
 
 
 def _carry_out(step: Step, task: TaskClaim, request: CompleteTask) -> None:
@@ -229,8 +258,11 @@ def _carry_out(step: Step, task: TaskClaim, request: CompleteTask) -> None:
         )
     )
     workflow_task.succeed(step)
+    update.take_rejections(step, request)
     for command in request.commands:
         table.carry_out(step, command, completed)
+    if not step.change.closed:
+        update.carry_out_rest(step)
 
 
 def _refuse(step: Step, task: TaskClaim, request: CompleteTask, fault: BadCommandError) -> Answer:
@@ -241,9 +273,11 @@ def _refuse(step: Step, task: TaskClaim, request: CompleteTask, fault: BadComman
     """
     text = str(fault)
     unhandled = fault.cause is Cause.UNHANDLED_COMMAND
-    if task.attempt > 1 and not unhandled:
-        raise InvalidArgumentError(text) from fault
     step.begin_anew()
+    if not unhandled:
+        update.abort_all(step)
+    if task.attempt > 1 and not unhandled:
+        return Answer(error=InvalidArgumentError(text))
     workflow_task.fail(
         step,
         task,
@@ -304,6 +338,17 @@ def _signal(step: Step, request: SignalRun) -> Answer:
     return _take_in(step, signal.item(request, step.now), at_once=request.ends_delay)
 
 
+def _admit_update(step: Step, request: AdmitUpdate) -> Answer:
+    state = step.change.state
+    if update.is_known(state, step.change.updates.get(request.update_id), request.update_id):
+        return Answer()
+    _check_open(step)
+    update.check(state, step.limits)
+    _catch_up(step)
+    update.admit(step, request)
+    return Answer()
+
+
 def _request_cancel(step: Step, request: RequestCancelRun) -> Answer:
     if not step.is_open:
         return Answer()
@@ -316,6 +361,8 @@ def _request_cancel(step: Step, request: RequestCancelRun) -> Answer:
 def _attach(step: Step, request: AttachStartRequest) -> Answer:
     _check_open(step)
     _catch_up(step)
+    if request.request_id in step.volatile.attached_request_ids:
+        return Answer()
     return _take_in(step, workflow.attach_item(request, step.now))
 
 
@@ -403,7 +450,11 @@ def _come_due(step: Step) -> None:
         return
     _catch_up(step)
     task = step.volatile.task
-    if task is not None and task.dispatch_due is not None and task.dispatch_due <= step.now:
+    if task is None:
+        return
+    if task.schedule_to_start_due is not None and task.schedule_to_start_due <= step.now:
+        workflow_task.not_taken(step, task)
+    elif task.dispatch_due is not None and task.dispatch_due <= step.now:
         step.announce = True
 
 
@@ -470,6 +521,7 @@ _MACHINES: dict[type[Any], Callable[[Step, Any], Answer]] = {
     FailTask: _fail,
     TaskLost: _lost,
     SignalRun: _signal,
+    AdmitUpdate: _admit_update,
     RequestCancelRun: _request_cancel,
     AttachStartRequest: _attach,
     Arrive: _arrive,

@@ -21,9 +21,11 @@ from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import EventGroupMarker, Link, Principal
 from wfcore.protocol.payloads import UserMetadata
+from wfcore.protocol.updates import BODIES, ProtocolMessage, body_name
 
 M = TypeVar("M", bound=Message)
 _Convert = Callable[[Any], Any]
+_TYPE_PREFIX = "type.googleapis.com/"
 _DURATION = re.compile(r"(-?)(\d+)(?:\.(\d{1,9}))?s")
 
 
@@ -77,6 +79,8 @@ def to_json(value: Message) -> dict[str, Any]:
         item = getattr(value, name)
         if item is not None and item != default:
             out[camel] = (list(item) if isinstance(item, tuple) else item) if small else write(item)
+    if isinstance(value, ProtocolMessage) and value.body is not None:
+        out["body"] = {"@type": f"{_TYPE_PREFIX}{body_name(value.body)}", **out["body"]}
     return out
 
 
@@ -260,15 +264,23 @@ def _reader(hint: Any) -> _Convert:
     if origin is dict:
         item = _reader(get_args(hint)[1])
         return lambda value: {str(key): item(part) for key, part in value.items()}
-    if hint is HistoryEvent:
-        return event_from_json
-    if hint is commands.Command:
-        return command_from_json
+    special = _SPECIAL.get(hint)
+    if special is not None:
+        return special
     if issubclass(hint, Message):
         return lambda value: from_json(hint, value)
     if issubclass(hint, WireEnum):
-        return hint.from_wire
+        from_wire: _Convert = hint.from_wire
+        return from_wire
     return _SCALARS[hint]
+
+
+def _body_from_json(data: Mapping[str, Any]) -> Message:
+    """Read what a message carries, whose kind stands beside its fields."""
+    name = str(data.get("@type", "")).removeprefix(_TYPE_PREFIX)
+    if name not in BODIES:
+        raise ValueError(f"a protocol message carries no {name!r}; known: {', '.join(BODIES)}")
+    return from_json(BODIES[name], data)
 
 
 def _text(value: Any) -> str:
@@ -294,6 +306,12 @@ def _bytes(value: Any) -> bytes:
     return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
 
 
+#: Values whose kind decides how they are read; a plain `Message` is a protocol message's body.
+_SPECIAL: dict[Any, _Convert] = {
+    HistoryEvent: event_from_json,
+    commands.Command: command_from_json,
+    Message: _body_from_json,
+}
 _SCALARS: dict[Any, _Convert] = {
     str: _text,
     int: _whole,

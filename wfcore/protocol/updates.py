@@ -1,5 +1,7 @@
 """Workflow updates as messages: request, identity and outcome."""
 
+from wfcore.protocol.common import WorkflowExecution
+from wfcore.protocol.enums import UpdateWorkflowExecutionLifecycleStage
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import Callback, Link, PropagatedSerializationContext
@@ -32,8 +34,23 @@ class Request(Message, frozen=True):
     propagated_nexus_serialization_context: PropagatedSerializationContext | None = None
 
 
+class WaitPolicy(Message, frozen=True):
+    """How far an update must have come before a call is answered; unspecified: to its end."""
+
+    lifecycle_stage: UpdateWorkflowExecutionLifecycleStage = (
+        UpdateWorkflowExecutionLifecycleStage.UNSPECIFIED
+    )
+
+
+class UpdateRef(Message, frozen=True):
+    """Names an update of a run."""
+
+    workflow_execution: WorkflowExecution | None = None
+    update_id: str = ""
+
+
 class Outcome(Message, frozen=True):
-    """Outcome."""
+    """How an update ended: one of the two."""
 
     success: Payloads | None = None
     failure: Failure | None = None
@@ -73,4 +90,24 @@ class ProtocolMessage(Message, frozen=True):
     id: str = ""
     protocol_instance_id: str = ""
     event_id: int = 0
+    command_index: int = 0
     body: Message | None = None
+
+
+#: What a `ProtocolMessage` may carry, by the names that Temporal's JSON has for them.
+BODIES: dict[str, type[Message]] = {
+    f"temporal.api.update.v1.{kind.__name__}": kind
+    for kind in (Request, Acceptance, Rejection, Response)
+}
+
+
+def body_name(body: Message) -> str:
+    """``temporal.api.update.v1.Acceptance``: the full name of what a message carries.
+
+    Raises:
+        ValueError: it is nothing that a message carries.
+    """
+    name = f"temporal.api.update.v1.{type(body).__name__}"
+    if BODIES.get(name) is not type(body):
+        raise ValueError(f"a protocol message carries no {type(body).__name__}")
+    return name

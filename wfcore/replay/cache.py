@@ -30,25 +30,32 @@ class Lease:
 
     Attributes:
         run_id: the run.
-        instance: its live instance; None if there is none. Set it to keep a new one, or to None
-            to throw the old one out.
+        thrown_out: instances that were here and are not to be kept.
     """
 
-    __slots__ = ("_found", "instance", "run_id")
+    __slots__ = ("_instance", "run_id", "thrown_out")
 
     def __init__(self, run_id: str, found: WorkflowInstance | None) -> None:
         self.run_id = run_id
-        self._found = found
-        self.instance = found
+        self.thrown_out: list[WorkflowInstance] = []
+        self._instance = found
+
+    @property
+    def instance(self) -> WorkflowInstance | None:
+        """The live instance; None if there is none. Set it to keep a new one, or to None to throw
+        the one that is there out.
+        """
+        return self._instance
+
+    @instance.setter
+    def instance(self, instance: WorkflowInstance | None) -> None:
+        if self._instance is not None and self._instance is not instance:
+            self.thrown_out.append(self._instance)
+        self._instance = instance
 
     def drop(self) -> None:
         """The instance is not where the history is: evict it when the lease ends."""
         self.instance = None
-
-    @property
-    def replaced(self) -> WorkflowInstance | None:
-        """The instance that was found and is not to be kept."""
-        return None if self._found is self.instance else self._found
 
 
 class _Entry:
@@ -129,7 +136,7 @@ class InstanceCache:
         return entry
 
     def _leave(self, entry: _Entry, lease: Lease) -> None:
-        thrown_out = [lease.replaced] if lease.replaced is not None else []
+        thrown_out = lease.thrown_out
         with self._lock:
             self._live += (lease.instance is not None) - (entry.instance is not None)
             entry.instance = lease.instance

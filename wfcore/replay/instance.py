@@ -33,6 +33,7 @@ from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.rpc.workflow_tasks import PollWorkflowTaskQueueResponse
 from wfcore.protocol.updates import ProtocolMessage
+from wfcore.protocol.wellformed import cleaned
 from wfcore.replay import introspection, sandbox
 from wfcore.replay.activation import HistoryCursor, Recorded, Turn
 from wfcore.replay.flags import LangFlag
@@ -518,7 +519,7 @@ class WorkflowInstance:
         try:
             failure = self._state.values.to_failure(error)
         except Exception as inner:  # noqa: BLE001 - a converter's fault must not hide that it failed
-            failure = Failure(message=f"Failed converting activation exception: {inner}")
+            failure = Failure(message=cleaned(f"Failed converting activation exception: {inner}"))
         return WorkflowTaskResult(
             cause=WorkflowTaskFailedCause.NON_DETERMINISTIC_ERROR
             if is_mismatch

@@ -6,6 +6,7 @@ clock and no thread. A delay becomes a timer of the workflow, so it is recorded 
 
 import asyncio
 import contextvars
+import ctypes
 import logging
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections import deque
@@ -172,6 +173,9 @@ class WorkflowLoop(asyncio.AbstractEventLoop):
             "Workflow code can't be ended: it catches BaseException and goes on",
             extra={"action": "eviction_failed", "task": task.get_name()},
         )
+        # Python would close it again when it is freed, outside of the loop, where such code spins
+        # without ever waiting. So it is never freed.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(task.get_coro()))
 
     def next_number(self) -> int:
         """A number for the next future or task, the same on each replay of this run.

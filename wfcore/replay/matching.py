@@ -146,10 +146,11 @@ class CommandQueue:
 
     def _ordered(self, flags: Flags) -> Iterator[Issued]:
         """Commands in the order of their events: the first that ends the run comes last."""
-        if not self._is_closed:
-            return (issued for issued in self._issued if not issued.is_dropped)
         kept = [issued for issued in self._issued if not issued.is_dropped]
-        first = next(at for at, issued in enumerate(kept) if type(issued.attributes) in _CLOSING)
+        ends = [at for at, issued in enumerate(kept) if type(issued.attributes) in _CLOSING]
+        if not ends:
+            return iter(kept)
+        first = ends[0]
         after: Sequence[Issued] = ()
         if flags.core(CoreFlag.CLOSE_LAST):
             after = [c for c in kept[first + 1 :] if type(c.attributes) not in _CLOSING]

@@ -235,10 +235,12 @@ def _attempt(host: Host, key: RunKey, token: ActivityToken) -> PendingActivity:
     return activity.check_attempt(row, token.attempt)
 
 
-def carry_out(host: Host, row: PendingActivity, decision: Decision) -> bool:
+def carry_out(
+    host: Host, row: PendingActivity, decision: Decision, *, wait: timedelta | None = None
+) -> bool:
     """Store what was decided about a row; False when the row changed meanwhile."""
     if decision.item is not None:
-        outcome = arrive(host, _key(row), Arrive(item=decision.item, closes=row))
+        outcome = arrive(host, _key(row), Arrive(item=decision.item, closes=row), wait=wait)
         if outcome is Outcome.CLOSED:
             raise validation.completed()
         if outcome is Outcome.STALE:

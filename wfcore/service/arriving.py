@@ -5,16 +5,18 @@ A fact that was accepted is never lost: a commit that ends a task reads the inbo
 and who stored a fact without the lock looks again under it, when every commit that has not seen the
 row is over. It then delivers the fact if the task is over, or withdraws it if the run is closed.
 What a sender that died left behind is delivered by the next who holds the lock, or by the ticker.
+On a closed run the ticker drops what it finds, so that a sender who looks late, or who repeats a
+request that another one is sending, asks the history whether the fact is in it.
 """
 
 import logging
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum, auto
 
 from wfcore.exceptions import AbortedError, NotFoundError, RPCError
 from wfcore.history import sizes, transition
-from wfcore.history.machines import child
+from wfcore.history.machines import activity, child
 from wfcore.history.requests import (
     Arrive,
     AttachStartRequest,
@@ -23,12 +25,21 @@ from wfcore.history.requests import (
     SignalRun,
 )
 from wfcore.history.state import MutableState, PendingActivity
+from wfcore.protocol.events import (
+    WorkflowExecutionCancelRequested,
+    WorkflowExecutionOptionsUpdated,
+    WorkflowExecutionSignaled,
+)
+from wfcore.protocol.message import Message
 from wfcore.service import validation
 from wfcore.service.host import Arrivals, Host
 from wfcore.service.ports import RunKey, StaleActivityError, Transaction
 from wfcore.service.transacting import TRIES, load_change, repeatedly, save
 
 logger = logging.getLogger(__name__)
+
+#: Events that are read at a time to find one.
+_PAGE = 256
 
 Fact = SignalRun | RequestCancelRun | AttachStartRequest | Arrive
 
@@ -53,6 +64,8 @@ class _Sent:
     fact: Fact
     request_id: str
     first_execution_run_id: str
+    #: bounds the time spent on the run's lock; None: as the store does
+    wait: timedelta | None
 
     def key(self, state: MutableState) -> RunKey:
         """The run that the address means now."""
@@ -92,10 +105,12 @@ def arrive(
     *,
     request_id: str = "",
     first_execution_run_id: str = "",
+    wait: timedelta | None = None,
 ) -> Outcome:
     """Hand a fact to a run; an empty run id means the current one, and follows its chain.
 
     Inside a caller's transaction the fact is stored without a lock and delivered after the commit.
+    `wait` bounds the time spent on the run's lock.
 
     Raises:
         NotFoundError: there is no such run, or it isn't of the chain that is named.
@@ -106,6 +121,7 @@ def arrive(
         fact=fact,
         request_id=request_id,
         first_execution_run_id=first_execution_run_id,
+        wait=wait,
     )
     inside = host.store.inside_callers_transaction()
     closed = ""
@@ -132,11 +148,11 @@ def arrive(
     raise AbortedError("runs of this workflow id change too fast; repeat the call")
 
 
-def deliver(host: Host, key: RunKey) -> None:
+def deliver(host: Host, key: RunKey, wait: timedelta | None = None) -> None:
     """Take in what waits in a run's inbox; on a closed run it is dropped and journalled."""
 
     def once() -> None:
-        with host.store.transaction(key.namespace, key.workflow_id) as tx:
+        with host.store.transaction(key.namespace, key.workflow_id, wait=wait) as tx:
             state = tx.load(key.run_id)
             if state is not None:
                 _take_in(host, tx, state)
@@ -149,7 +165,7 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
     address, errors = sent.address, list[RPCError | None]()
 
     def once() -> tuple[str, Outcome]:
-        with host.store.transaction(address.namespace, address.workflow_id) as tx:
+        with host.store.transaction(address.namespace, address.workflow_id, wait=sent.wait) as tx:
             current = None if run_id else tx.current()
             meant = current.run_id if current is not None else run_id
             state = tx.load(meant) if meant else None
@@ -191,21 +207,48 @@ def _store_and_look(host: Host, sent: _Sent, state: MutableState) -> Outcome:
     key = sent.key(state)
     count, size = _waiting(host, key)
     item_id = _put(host, sent, state, host.store.now(), sent.request_id, count)
-    if item_id is None:
-        return _not_stored(sent)
-    overflows = _overflows(host, sent.fact, count, size)
+    if item_id is None and sent.closes is not None:
+        return Outcome.STALE
+    overflows = item_id is not None and _overflows(host, sent.fact, count, size)
+    stored = Outcome.RECORDED if item_id is not None else Outcome.REPEATED
 
     def once() -> Outcome:
-        with host.store.transaction(key.namespace, key.workflow_id) as tx:
+        with host.store.transaction(key.namespace, key.workflow_id, wait=sent.wait) as tx:
             held = tx.load(key.run_id)
             if held is None or not held.is_open:
-                withdrawn = host.store.withdraw_inbox(key, item_id)
-                return Outcome.CLOSED if withdrawn else Outcome.RECORDED
+                if item_id is not None and host.store.withdraw_inbox(key, item_id):
+                    return Outcome.CLOSED
+                return stored if _is_recorded(host, key, sent.fact) else Outcome.CLOSED
             if overflows or not held.task_started:
                 _take_in(host, tx, held)
-            return Outcome.RECORDED
+            return stored
 
     return repeatedly(once)
+
+
+def _is_recorded(host: Host, key: RunKey, fact: Fact) -> bool:
+    """Whether the history of a closed run has a fact."""
+    last: int | None = None
+    while events := host.store.read_events(key, last=last, limit=_PAGE, reverse=True):
+        if any(_is_event_of(fact, event.attributes) for event in events):
+            return True
+        last = events[-1].event_id - 1
+    return False
+
+
+def _is_event_of(fact: Fact, attributes: Message) -> bool:
+    match fact, attributes:
+        case SignalRun(request_id=name), WorkflowExecutionSignaled(request_id=recorded):
+            return name == recorded
+        case AttachStartRequest(request_id=name), WorkflowExecutionOptionsUpdated():
+            return name == attributes.attached_request_id
+        case RequestCancelRun(), WorkflowExecutionCancelRequested():
+            return True
+        case Arrive(closes=PendingActivity() as row), _ if isinstance(attributes, activity.CLOSING):
+            return row.scheduled_event_id == attributes.scheduled_event_id
+        case Arrive(item=item, closes=None), _:
+            return item.attributes == attributes
+    return False
 
 
 def _leave(host: Host, sent: _Sent, state: MutableState) -> Outcome:

@@ -163,10 +163,11 @@ def _split(query: str) -> Iterator[str]:
 
 
 def _time(text: str) -> datetime:
+    fault = _invalid(f"invalid expression: unable to parse datetime '{text}'")
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise _invalid(f"invalid expression: unable to parse datetime '{text}'") from None
-    if moment.tzinfo is None:
-        raise _invalid(f"invalid expression: unable to parse datetime '{text}'")
-    return moment.astimezone(UTC)
+        if moment.tzinfo is None:
+            raise fault
+        return moment.astimezone(UTC)
+    except (ValueError, OverflowError):  # the first and the last day may have no UTC time
+        raise fault from None

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
 
 from wfcore.history.effects import CarryOut
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.service.ports import Dispatcher, Ids, Store
+from wfcore.service.ports import START_WAIT, Dispatcher, Ids, Store
 
 
 class Arrivals(StrEnum):
@@ -36,3 +37,5 @@ class Host:
     carrier: Carrier
     limits: Limits = DEFAULT_LIMITS
     arrivals: Arrivals = Arrivals.OPTIMISTIC
+    #: how long a start waits for another open transaction on its workflow id
+    start_wait: timedelta = START_WAIT

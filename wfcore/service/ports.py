@@ -19,6 +19,7 @@ from wfcore.exceptions import AbortedError, UnavailableError
 from wfcore.history.change import Change
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
+from wfcore.history.updates import Update
 from wfcore.protocol.enums import WorkflowExecutionStatus
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.message import Message
@@ -157,6 +158,9 @@ class Transaction(Protocol):
         Their rows are locked until the end, so that no heartbeat is overwritten.
         """
 
+    def updates(self, run_id: str, update_ids: Sequence[str]) -> list[Update]:
+        """Those of the named updates that the run knows, in any order; call it after `load`."""
+
     def events(self, run_id: str, event_ids: Sequence[int]) -> list[HistoryEvent]:
         """Some events by their ids, in order."""
 
@@ -185,6 +189,8 @@ class Transaction(Protocol):
 
         `reported_problems` becomes the search attribute TemporalReportedProblems: see
         `wfcore.service.infos.with_reported_problems`.
+
+        `update_rows` replace what is stored of these updates, or remove it.
 
         A change that closes the run ends the standing of its activities that are still pending:
         `read_activities` goes on showing them, for all other calls they don't exist.
@@ -236,6 +242,9 @@ class Store(Protocol):
 
         Of a closed run: those that were pending when it closed.
         """
+
+    def read_update(self, key: RunKey, update_id: str) -> Update | None:
+        """An update of a run, open or closed, as last committed; None without one of this id."""
 
     def read_inbox(self, key: RunKey) -> list[InboxItem]:
         """All waiting arrivals of a run, in order."""
@@ -358,6 +367,11 @@ class Dispatcher(Protocol):
     def wait_history(self, key: RunKey, next_event_id: int, timeout: timedelta) -> None:
         """Return when a run's history may have grown to `next_event_id` and beyond, at the latest
         after `timeout`. May return too early; who waits looks again.
+        """
+
+    def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
+        """Return when an update may have a later `version` (`NotifyUpdate`), at the latest after
+        `timeout`. May return too early; who waits looks again.
         """
 
     def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:

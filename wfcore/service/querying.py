@@ -154,7 +154,10 @@ def _is_pending(state: MutableState) -> bool:
     """Whether the code has not yet seen all that is recorded."""
     if not state.is_open:
         return False
-    return state.volatile.task is not None or not state.recorded.last_completed_event_id
+    task = state.volatile.task
+    # a speculative task brings updates, which are recorded when it ends
+    waits = task is not None and not task.is_speculative
+    return waits or not state.recorded.last_completed_event_id
 
 
 def _wait_for_task(host: Host, key: RunKey, asked: MutableState, until: datetime) -> None:

@@ -5,6 +5,7 @@ whole transactions, whose number is its size, and has a token whenever it is ful
 """
 
 from datetime import timedelta
+from typing import Annotated
 
 import msgspec
 
@@ -44,7 +45,7 @@ class _HistoryToken(msgspec.Struct, frozen=True, array_like=True, tag="h"):
     """The next event to read of a run; backwards the last one."""
 
     run_id: str
-    event_id: int
+    event_id: Annotated[int, msgspec.Meta(ge=0, lt=2**31)]
     reverse: bool = False
 
 
@@ -97,8 +98,8 @@ def history(
 
     With `wait_new_event` an open run that has nothing new is waited for, and the token of the
     answer leads on until the run is closed. A workflow task that is stored on success only stands
-    behind the last event, unless `show_transient` is off (Temporal's command line program) or the
-    caller waits for events as they are stored.
+    at the end of the last page, unless `show_transient` is off (Temporal's command line program) or
+    the caller waits for events as they are stored.
 
     Raises:
         WaitInsideTransactionError: waiting would hold the caller's transaction open.
@@ -119,7 +120,7 @@ def history(
     events, full = _forward(host, key, first, head.next_event_id - 1, size)
     following = first + len(events)
     open_end = following >= head.next_event_id
-    if open_end and show_transient and not request.wait_new_event:
+    if open_end and not full and show_transient and not request.wait_new_event:
         events += _transient(host, key, head)
     waits = request.wait_new_event and validation.is_open(head.status)
     going_on = full or waits or not open_end

@@ -16,6 +16,7 @@ from wfcore.history import transition
 from wfcore.history.change import Change
 from wfcore.history.requests import (
     ENGINE_IDENTITY,
+    AdmitUpdate,
     AttachStartRequest,
     SignalRun,
     StartRun,
@@ -38,7 +39,6 @@ from wfcore.service import validation
 from wfcore.service.arriving import Outcome, arrive
 from wfcore.service.host import Host
 from wfcore.service.ports import (
-    START_WAIT,
     CurrentRun,
     CurrentRunChangedError,
     RunBusyError,
@@ -56,13 +56,15 @@ _TERMINATION_REASON = "TerminateIfRunning WorkflowIdReusePolicy"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Begun:
+class Begun:
     """Which run a start led to."""
 
     run_id: str
     first_execution_run_id: str
     started: bool
     status: Status = Status.RUNNING
+    #: this call made it
+    is_made: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -78,7 +80,7 @@ class ChildStart:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Start:
+class Plan:
     """A checked start with its policies resolved."""
 
     request: StartWorkflowExecutionRequest
@@ -88,19 +90,34 @@ class _Start:
     #: the caller named it, so that it is remembered to recognise a repetition
     signal_request_id: str = ""
     child: ChildStart | None = None
+    #: what a run that is made begins with
+    update: AdmitUpdate | None = None
+
+    def with_update(self, update: AdmitUpdate) -> "Plan":
+        """The same, for update-with-start."""
+        return replace(self, update=update)
 
 
 def start(host: Host, request: StartWorkflowExecutionRequest) -> StartWorkflowExecutionResponse:
     """Start a workflow, or find the run that its policies name."""
-    request = _checked(host, request)
-    reuse, conflict = _policies(request, default=Conflict.FAIL)
-    begun = _begin(host, _Start(request=request, reuse=reuse, conflict=conflict))
+    begun = begin(host, plan(host, request))
     return StartWorkflowExecutionResponse(
         run_id=begun.run_id,
         first_execution_run_id=begun.first_execution_run_id,
         started=begun.started,
         status=begun.status,
     )
+
+
+def plan(host: Host, request: StartWorkflowExecutionRequest) -> Plan:
+    """A start that was checked, with its policies resolved.
+
+    Raises:
+        RPCError: it can't be made as it is.
+    """
+    request = _checked(host, request)
+    reuse, conflict = _policies(request, default=Conflict.FAIL)
+    return Plan(request=request, reuse=reuse, conflict=conflict)
 
 
 def signal_with_start(
@@ -124,9 +141,9 @@ def signal_with_start(
         links=request.links,
         ends_delay=True,
     )
-    begun = _begin(
+    begun = begin(
         host,
-        _Start(
+        Plan(
             request=plain,
             reuse=reuse,
             conflict=conflict,
@@ -150,8 +167,8 @@ def start_child(host: Host, child: ChildStart) -> str:
         WorkflowExecutionAlreadyStartedError: its workflow id is taken.
     """
     reuse, conflict = _policies(child.request, default=Conflict.FAIL)
-    wanted = _Start(request=child.request, reuse=reuse, conflict=conflict, child=child)
-    return _begin(host, wanted).run_id
+    wanted = Plan(request=child.request, reuse=reuse, conflict=conflict, child=child)
+    return begin(host, wanted).run_id
 
 
 # ---- checks
@@ -245,12 +262,18 @@ def _policies(
 # ---- the start itself
 
 
-def _begin(host: Host, wanted: _Start) -> _Begun:
+def begin(host: Host, wanted: Plan) -> Begun:
+    """Make a run, or find the one that the policies name.
+
+    Raises:
+        WorkflowExecutionAlreadyStartedError: the policies allow neither.
+        StartContendedError: other transactions were always first.
+    """
     request = wanted.request
     for _ in range(TRIES):
         try:
             with host.store.transaction(
-                request.namespace, request.workflow_id, wait=START_WAIT
+                request.namespace, request.workflow_id, wait=host.start_wait
             ) as tx:
                 current = tx.current()
                 begun = _begin_in(host, tx, current, wanted)
@@ -260,12 +283,12 @@ def _begin(host: Host, wanted: _Start) -> _Begun:
             begun = _use(host, current, wanted)
         if begun is not None:
             return begun
-    raise StartContendedError(request.workflow_id, START_WAIT)
+    raise StartContendedError(request.workflow_id, host.start_wait)
 
 
 def _begin_in(
-    host: Host, tx: Transaction, current: CurrentRun | None, wanted: _Start
-) -> _Begun | None:
+    host: Host, tx: Transaction, current: CurrentRun | None, wanted: Plan
+) -> Begun | None:
     """What can be done in one transaction; None: the open run is to be used."""
     if current is None:
         return _make(host, tx, wanted)
@@ -289,7 +312,7 @@ def _begin_in(
 
 def _repeated(
     host: Host, current: CurrentRun, request: StartWorkflowExecutionRequest
-) -> _Begun | None:
+) -> Begun | None:
     """The run that this request made, or was attached to, before."""
     if current.create_request_id == request.request_id:
         return _begun(current, started=True, status=current.status)
@@ -301,7 +324,7 @@ def _repeated(
     return None
 
 
-def _check_reuse(current: CurrentRun, wanted: _Start) -> None:
+def _check_reuse(current: CurrentRun, wanted: Plan) -> None:
     """Whether another run may follow the closed one."""
     where = f"WorkflowId: {wanted.request.workflow_id}, RunId: {current.run_id}."
     if wanted.reuse is Reuse.REJECT_DUPLICATE:
@@ -327,8 +350,8 @@ def _already_started(current: CurrentRun, text: str) -> WorkflowExecutionAlready
     )
 
 
-def _begun(current: CurrentRun, *, started: bool, status: Status = Status.RUNNING) -> _Begun:
-    return _Begun(
+def _begun(current: CurrentRun, *, started: bool, status: Status = Status.RUNNING) -> Begun:
+    return Begun(
         run_id=current.run_id,
         first_execution_run_id=current.first_execution_run_id,
         started=started,
@@ -336,14 +359,16 @@ def _begun(current: CurrentRun, *, started: bool, status: Status = Status.RUNNIN
     )
 
 
-def _make(host: Host, tx: Transaction, wanted: _Start) -> _Begun:
+def _make(host: Host, tx: Transaction, wanted: Plan) -> Begun:
     run_id = host.ids.run_id(tx.now)
     save(host, tx, _new_run(host, tx, wanted, run_id))
-    return _Begun(run_id=run_id, first_execution_run_id=run_id, started=True)
+    return Begun(run_id=run_id, first_execution_run_id=run_id, started=True, is_made=True)
 
 
-def _new_run(host: Host, tx: Transaction, wanted: _Start, run_id: str) -> Change:
-    order = StartRun(run_id=run_id, request=wanted.request, signal=wanted.signal)
+def _new_run(host: Host, tx: Transaction, wanted: Plan, run_id: str) -> Change:
+    order = StartRun(
+        run_id=run_id, request=wanted.request, signal=wanted.signal, update=wanted.update
+    )
     if (child := wanted.child) is not None:
         order = replace(
             order,
@@ -361,13 +386,13 @@ def _new_run(host: Host, tx: Transaction, wanted: _Start, run_id: str) -> Change
     return change
 
 
-def _replace(host: Host, tx: Transaction, current: CurrentRun, wanted: _Start) -> _Begun:
+def _replace(host: Host, tx: Transaction, current: CurrentRun, wanted: Plan) -> Begun:
     """Terminate the open run and start another in its place, in one transaction."""
     try:
         state = tx.load(current.run_id)
         locked = tx.current(lock=True)
     except RunBusyError as error:
-        raise StartContendedError(wanted.request.workflow_id, START_WAIT) from error
+        raise StartContendedError(wanted.request.workflow_id, host.start_wait) from error
     if state is None or not state.is_open or locked is None or locked.run_id != current.run_id:
         raise CurrentRunChangedError(f"run {current.run_id} is over; begin anew")
     run_id = host.ids.run_id(tx.now)
@@ -382,10 +407,10 @@ def _replace(host: Host, tx: Transaction, current: CurrentRun, wanted: _Start) -
     transition.apply(ended, order, host.limits)
     ended.next_run = _new_run(host, tx, wanted, run_id)
     save(host, tx, ended)
-    return _Begun(run_id=run_id, first_execution_run_id=run_id, started=True)
+    return Begun(run_id=run_id, first_execution_run_id=run_id, started=True, is_made=True)
 
 
-def _use(host: Host, current: CurrentRun, wanted: _Start) -> _Begun | None:
+def _use(host: Host, current: CurrentRun, wanted: Plan) -> Begun | None:
     """Take the open run: hand it the signal, or attach the request; None: it closed meanwhile."""
     request = wanted.request
     key = RunKey(

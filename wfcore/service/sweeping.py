@@ -71,7 +71,9 @@ class Sweeper:
             self._guarded(_run_key(row), partial(self._activity, row, now)) for row in rows
         )
         waiting = store.undelivered(now - DELIVERY_GRACE, limit)
-        inboxes = sum(self._guarded(key, partial(deliver, self._host, key)) for key in waiting)
+        inboxes = sum(
+            self._guarded(key, partial(deliver, self._host, key, LOCK_WAIT)) for key in waiting
+        )
         found = (len(keys), len(rows), len(waiting))
         return SweepReport(
             runs=runs,
@@ -144,13 +146,13 @@ class Sweeper:
     def _activity(self, row: PendingActivity, now: datetime) -> None:
         decision = activity.due(row, now, self._host.limits)
         if decision is not None:
-            carry_out(self._host, row, decision)
+            carry_out(self._host, row, decision, wait=LOCK_WAIT)
 
     def _task_lost(self, key: RunKey, owner: str) -> None:
         host, order = self._host, TaskLost(owner=owner)
 
         def once() -> None:
-            with host.store.transaction(key.namespace, key.workflow_id) as tx:
+            with host.store.transaction(key.namespace, key.workflow_id, wait=LOCK_WAIT) as tx:
                 state = tx.load(key.run_id)
                 if state is None or not state.is_open:
                     return
@@ -163,7 +165,7 @@ class Sweeper:
     def _attempt_lost(self, row: PendingActivity, why: str) -> None:
         decision = activity.lost(row, self._host.store.now(), why, self._host.limits)
         if decision is not None:
-            carry_out(self._host, row, decision)
+            carry_out(self._host, row, decision, wait=LOCK_WAIT)
 
 
 def _run_key(row: PendingActivity) -> RunKey:

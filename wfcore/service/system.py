@@ -77,14 +77,14 @@ def describe_namespace(host: Host, request: DescribeNamespaceRequest) -> Describ
 
 
 def list_namespaces(host: Host, request: ListNamespacesRequest) -> ListNamespacesResponse:
-    """All namespaces by name; the token is the name of the last one."""
+    """All namespaces by name; a full page has a token, which is the name of the last one."""
     size = request.page_size if 0 < request.page_size < NAMESPACE_PAGE else NAMESPACE_PAGE
     after = request.next_page_token.decode(errors="replace")
     later = [space for space in host.store.namespaces() if space.name > after]
     page = later[:size]
     return ListNamespacesResponse(
         namespaces=tuple(_description(host, space) for space in page),
-        next_page_token=page[-1].name.encode() if len(later) > size else b"",
+        next_page_token=page[-1].name.encode() if len(page) == size else b"",
     )
 
 
@@ -96,7 +96,9 @@ def _description(host: Host, space: Namespace) -> DescribeNamespaceResponse:
             description=space.description,
             owner_email=space.owner_email,
             id=space.namespace_id,
-            capabilities=NamespaceInfoCapabilities(reported_problems_search_attribute=True),
+            capabilities=NamespaceInfoCapabilities(
+                sync_update=True, async_update=True, reported_problems_search_attribute=True
+            ),
             limits=NamespaceInfoLimits(
                 blob_size_limit_error=host.limits.blob_bytes,
                 memo_size_limit_error=host.limits.memo_bytes,

@@ -12,7 +12,7 @@ from wfcore.history import transition
 from wfcore.history.change import Change
 from wfcore.history.effects import CarryOut, Effect
 from wfcore.history.requests import Answer, Arrive, Request
-from wfcore.history.state import MutableState
+from wfcore.history.state import MutableState, PendingActivity
 from wfcore.protocol.events import WorkflowExecutionStarted
 from wfcore.service.host import Host
 from wfcore.service.ports import RunKey, StaleActivityError, Transaction
@@ -26,14 +26,19 @@ TRIES = 10
 def load_change(tx: Transaction, state: MutableState, request: Request) -> Change:
     """What the transition of a loaded run looks at."""
     run_id = state.recorded.run_id
-    change = Change(state=state, now=tx.now, inbox=tx.inbox(run_id))
     needs = transition.needs(state, request, tx.now)
+    activities: dict[int, PendingActivity] = {}
     if isinstance(request, Arrive) and request.closes is not None:
         # not read again: the save itself refuses a row that changed meanwhile
-        change.activities = {request.closes.scheduled_event_id: request.closes}
+        activities = {request.closes.scheduled_event_id: request.closes}
     elif needs.activities:
+        # before the inbox: an activity that ends without the run's lock goes from here to there
         rows = tx.activities(run_id, scheduled_event_ids=needs.activities)
-        change.activities = {row.scheduled_event_id: row for row in rows}
+        activities = {row.scheduled_event_id: row for row in rows}
+    change = Change(state=state, now=tx.now, activities=activities, inbox=tx.inbox(run_id))
+    if needs.updates:
+        updates = tx.updates(run_id, needs.updates)
+        change.updates = {update.update_id: update for update in updates}
     if needs.start_event:
         started = tx.events(run_id, (1,))[0].attributes
         if isinstance(started, WorkflowExecutionStarted):

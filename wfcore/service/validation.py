@@ -2,13 +2,16 @@
 
 import re
 from datetime import timedelta
+from typing import TypeVar
 
 from wfcore.exceptions import InvalidArgumentError, NamespaceNotFoundError, NotFoundError
 from wfcore.history import search_attributes as attributes
 from wfcore.history import sizes
 from wfcore.history.limits import Limits
+from wfcore.protocol import wellformed
 from wfcore.protocol.common import Priority, TaskQueue, WorkflowExecution
 from wfcore.protocol.enums import WorkflowExecutionStatus
+from wfcore.protocol.message import Message
 from wfcore.protocol.metadata import Callback, Link
 from wfcore.protocol.payloads import Memo, Payloads, SearchAttributes
 from wfcore.schedules import cron
@@ -20,6 +23,8 @@ RESERVED_PREFIX = "/_sys/"
 LINKS_PER_REQUEST = 10
 FAIRNESS_KEY_BYTES = 64
 
+R = TypeVar("R", bound=Message)
+
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
 _NO_TIME = timedelta()
 
@@ -27,6 +32,18 @@ _NO_TIME = timedelta()
 def fail(text: str) -> InvalidArgumentError:
     """The error of a bad request."""
     return InvalidArgumentError(text)
+
+
+def wellformed_request(request: R) -> R:
+    """The request, if all that it holds can be stored: asked first, before anything is looked up.
+
+    Raises:
+        InvalidArgumentError: a text holds NUL or a lone surrogate, a number is not finite or too
+            big, or a field has a value of another type; the text names the field.
+    """
+    if wrong := wellformed.fault(request):
+        raise fail(wrong)
+    return request
 
 
 def namespace(host: Host, name: str) -> Namespace:
@@ -50,9 +67,14 @@ def execution(given: WorkflowExecution | None) -> WorkflowExecution:
         raise fail("Execution is not set on request.")
     if not given.workflow_id:
         raise fail("WorkflowId is not set on request.")
-    if given.run_id and _UUID.fullmatch(given.run_id) is None:
+    if given.run_id and not is_uuid(given.run_id):
         raise fail("Invalid RunId.")
     return given
+
+
+def is_uuid(text: str) -> bool:
+    """Whether a text has the form of a run id."""
+    return _UUID.fullmatch(text) is not None
 
 
 def is_open(status: WorkflowExecutionStatus) -> bool:

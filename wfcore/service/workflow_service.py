@@ -30,6 +30,14 @@ from wfcore.protocol.rpc.cluster import (
     ListNamespacesRequest,
     ListNamespacesResponse,
 )
+from wfcore.protocol.rpc.updates import (
+    ExecuteMultiOperationRequest,
+    ExecuteMultiOperationResponse,
+    PollWorkflowExecutionUpdateRequest,
+    PollWorkflowExecutionUpdateResponse,
+    UpdateWorkflowExecutionRequest,
+    UpdateWorkflowExecutionResponse,
+)
 from wfcore.protocol.rpc.workflow_tasks import (
     PollWorkflowTaskQueueRequest,
     PollWorkflowTaskQueueResponse,
@@ -70,13 +78,16 @@ from wfcore.service import (
     querying,
     reading,
     starting,
+    starting_with_update,
     system,
+    updating,
     workflow_tasks,
 )
 from wfcore.service.delivering import Courier
 from wfcore.service.host import Arrivals, Carrier, Host
-from wfcore.service.ports import Dispatcher, Ids, QueryTask, RunKey, Store
+from wfcore.service.ports import START_WAIT, Dispatcher, Ids, QueryTask, RunKey, Store
 from wfcore.service.sweeping import Sweeper, SweepReport
+from wfcore.service.validation import wellformed_request
 
 
 class WorkflowService:
@@ -95,6 +106,7 @@ class WorkflowService:
         limits: Limits = DEFAULT_LIMITS,
         arrivals: Arrivals = Arrivals.OPTIMISTIC,
         carrier: Carrier | None = None,
+        start_wait: timedelta = START_WAIT,
     ) -> None:
         self.host = Host(
             store=store,
@@ -103,6 +115,7 @@ class WorkflowService:
             carrier=carrier or Courier(),
             limits=limits,
             arrivals=arrivals,
+            start_wait=start_wait,
         )
         self._waiting_queries = querying.Waiting()
         self._sweeper = Sweeper(self.host)
@@ -112,27 +125,27 @@ class WorkflowService:
     def start_workflow_execution(
         self, request: StartWorkflowExecutionRequest
     ) -> StartWorkflowExecutionResponse:
-        return starting.start(self.host, request)
+        return starting.start(self.host, wellformed_request(request))
 
     def signal_workflow_execution(
         self, request: SignalWorkflowExecutionRequest
     ) -> SignalWorkflowExecutionResponse:
-        return messaging.signal(self.host, request)
+        return messaging.signal(self.host, wellformed_request(request))
 
     def signal_with_start_workflow_execution(
         self, request: SignalWithStartWorkflowExecutionRequest
     ) -> SignalWithStartWorkflowExecutionResponse:
-        return starting.signal_with_start(self.host, request)
+        return starting.signal_with_start(self.host, wellformed_request(request))
 
     def request_cancel_workflow_execution(
         self, request: RequestCancelWorkflowExecutionRequest
     ) -> RequestCancelWorkflowExecutionResponse:
-        return messaging.request_cancel(self.host, request)
+        return messaging.request_cancel(self.host, wellformed_request(request))
 
     def terminate_workflow_execution(
         self, request: TerminateWorkflowExecutionRequest
     ) -> TerminateWorkflowExecutionResponse:
-        return messaging.terminate(self.host, request)
+        return messaging.terminate(self.host, wellformed_request(request))
 
     def query_workflow(
         self,
@@ -140,34 +153,53 @@ class WorkflowService:
         *,
         timeout: timedelta = querying.DEFAULT_TIMEOUT,
     ) -> QueryWorkflowResponse:
-        return querying.query(self.host, self._waiting_queries, request, timeout)
+        return querying.query(
+            self.host, self._waiting_queries, wellformed_request(request), timeout
+        )
+
+    def update_workflow_execution(
+        self, request: UpdateWorkflowExecutionRequest, *, timeout: timedelta | None = None
+    ) -> UpdateWorkflowExecutionResponse:
+        return updating.update(self.host, request, timeout)
+
+    def poll_workflow_execution_update(
+        self, request: PollWorkflowExecutionUpdateRequest, *, timeout: timedelta | None = None
+    ) -> PollWorkflowExecutionUpdateResponse:
+        return updating.poll(self.host, request, timeout)
+
+    def execute_multi_operation(
+        self, request: ExecuteMultiOperationRequest, *, timeout: timedelta | None = None
+    ) -> ExecuteMultiOperationResponse:
+        return starting_with_update.execute(self.host, request, timeout)
 
     # ---- reading
 
     def describe_workflow_execution(
         self, request: DescribeWorkflowExecutionRequest
     ) -> DescribeWorkflowExecutionResponse:
-        return reading.describe(self.host, request)
+        return reading.describe(self.host, wellformed_request(request))
 
     def get_workflow_execution_history(
         self, request: GetWorkflowExecutionHistoryRequest, *, show_transient: bool = True
     ) -> GetWorkflowExecutionHistoryResponse:
-        return reading.history(self.host, request, show_transient=show_transient)
+        return reading.history(
+            self.host, wellformed_request(request), show_transient=show_transient
+        )
 
     def get_workflow_execution_history_reverse(
         self, request: GetWorkflowExecutionHistoryReverseRequest
     ) -> GetWorkflowExecutionHistoryReverseResponse:
-        return reading.history_reverse(self.host, request)
+        return reading.history_reverse(self.host, wellformed_request(request))
 
     def list_workflow_executions(
         self, request: ListWorkflowExecutionsRequest
     ) -> ListWorkflowExecutionsResponse:
-        return reading.list_runs(self.host, request)
+        return reading.list_runs(self.host, wellformed_request(request))
 
     def count_workflow_executions(
         self, request: CountWorkflowExecutionsRequest
     ) -> CountWorkflowExecutionsResponse:
-        return reading.count_runs(self.host, request)
+        return reading.count_runs(self.host, wellformed_request(request))
 
     # ---- workflow tasks
 
@@ -178,22 +210,24 @@ class WorkflowService:
         owner: str = "",
         timeout: timedelta | None = None,
     ) -> PollWorkflowTaskQueueResponse:
-        return workflow_tasks.poll(self.host, request, owner=owner, timeout=timeout)
+        return workflow_tasks.poll(
+            self.host, wellformed_request(request), owner=owner, timeout=timeout
+        )
 
     def respond_workflow_task_completed(
         self, request: RespondWorkflowTaskCompletedRequest, *, owner: str = ""
     ) -> RespondWorkflowTaskCompletedResponse:
-        return workflow_tasks.complete(self.host, request, owner=owner)
+        return workflow_tasks.complete(self.host, wellformed_request(request), owner=owner)
 
     def respond_workflow_task_failed(
         self, request: RespondWorkflowTaskFailedRequest
     ) -> RespondWorkflowTaskFailedResponse:
-        return workflow_tasks.fail(self.host, request)
+        return workflow_tasks.fail(self.host, wellformed_request(request))
 
     def respond_query_task_completed(
         self, request: RespondQueryTaskCompletedRequest
     ) -> RespondQueryTaskCompletedResponse:
-        return querying.respond(self.host, request)
+        return querying.respond(self.host, wellformed_request(request))
 
     # ---- activity tasks
 
@@ -204,27 +238,29 @@ class WorkflowService:
         owner: str = "",
         timeout: timedelta | None = None,
     ) -> PollActivityTaskQueueResponse:
-        return activity_tasks.poll(self.host, request, owner=owner, timeout=timeout)
+        return activity_tasks.poll(
+            self.host, wellformed_request(request), owner=owner, timeout=timeout
+        )
 
     def record_activity_task_heartbeat(
         self, request: RecordActivityTaskHeartbeatRequest
     ) -> RecordActivityTaskHeartbeatResponse:
-        return activity_tasks.heartbeat(self.host, request)
+        return activity_tasks.heartbeat(self.host, wellformed_request(request))
 
     def respond_activity_task_completed(
         self, request: RespondActivityTaskCompletedRequest
     ) -> RespondActivityTaskCompletedResponse:
-        return activity_tasks.complete(self.host, request)
+        return activity_tasks.complete(self.host, wellformed_request(request))
 
     def respond_activity_task_failed(
         self, request: RespondActivityTaskFailedRequest
     ) -> RespondActivityTaskFailedResponse:
-        return activity_tasks.fail(self.host, request)
+        return activity_tasks.fail(self.host, wellformed_request(request))
 
     def respond_activity_task_canceled(
         self, request: RespondActivityTaskCanceledRequest
     ) -> RespondActivityTaskCanceledResponse:
-        return activity_tasks.cancel(self.host, request)
+        return activity_tasks.cancel(self.host, wellformed_request(request))
 
     # ---- system and namespaces
 
@@ -235,10 +271,10 @@ class WorkflowService:
         return system.cluster_info()
 
     def describe_namespace(self, request: DescribeNamespaceRequest) -> DescribeNamespaceResponse:
-        return system.describe_namespace(self.host, request)
+        return system.describe_namespace(self.host, wellformed_request(request))
 
     def list_namespaces(self, request: ListNamespacesRequest) -> ListNamespacesResponse:
-        return system.list_namespaces(self.host, request)
+        return system.list_namespaces(self.host, wellformed_request(request))
 
     # ---- what a host calls: messages name the work, claims decide
 

@@ -9,9 +9,11 @@ from datetime import timedelta
 
 from wfcore.exceptions import NotFoundError, RPCError
 from wfcore.history import transition
+from wfcore.history.machines import update
 from wfcore.history.rebuild import visible_tail
 from wfcore.history.requests import Answer, ClaimTask, CompleteTask, FailTask, TaskToken
 from wfcore.history.state import MutableState, TaskClaim
+from wfcore.history.updates import Update
 from wfcore.protocol.commands import CLOSING
 from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import TaskQueueKind
@@ -75,7 +77,7 @@ def claim(
         request_id=request_id or host.ids.request_id(), identity=identity, owner=owner
     )
 
-    def once() -> tuple[MutableState, TaskClaim] | None:
+    def once() -> tuple[MutableState, TaskClaim, dict[str, Update]] | None:
         with host.store.transaction(key.namespace, key.workflow_id) as tx:
             state = tx.load(key.run_id)
             task = state.volatile.task if state is not None and state.is_open else None
@@ -87,7 +89,9 @@ def claim(
             answer = transition.apply(change, order, host.limits)
             if not answer.repeated:
                 save(host, tx, change)
-            return (change.state, answer.claim) if answer.claim is not None else None
+            if answer.claim is None:
+                return None
+            return change.state, answer.claim, change.updates
 
     try:
         taken = repeatedly(once)
@@ -117,7 +121,10 @@ def complete(
     order = CompleteTask(
         token=_claim_of(token),
         commands=request.commands,
+        messages=request.messages,
         identity=request.identity,
+        can_forget_events=request.capabilities is not None
+        and request.capabilities.discard_speculative_workflow_task_with_events,
         force_create_new_workflow_task=request.force_create_new_workflow_task,
         next_claim=next_claim,
         sdk_metadata=request.sdk_metadata,
@@ -129,17 +136,19 @@ def complete(
         owner=owner,
         namespace_id=validation.namespace(host, token.namespace).namespace_id,
     )
-    state, answer = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
+    state, answer, updates = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
     task = None
     if answer.claim is not None:
-        after = token.started_event_id if request.sticky_attributes is not None else 0
-        task = _task(host, key, state, answer.claim, after)
+        known = answer.reset_event_id or token.started_event_id
+        after = known if request.sticky_attributes is not None else 0
+        task = _task(host, key, state, answer.claim, updates, after)
     return RespondWorkflowTaskCompletedResponse(
         workflow_task=task,
         activity_tasks=tuple(
             activity_tasks.task(host, row, state.recorded.workflow_type)
             for row in answer.activities
         ),
+        reset_history_event_id=answer.reset_event_id,
     )
 
 
@@ -162,10 +171,10 @@ def fail(
 
 def _answer(
     host: Host, key: RunKey, order: CompleteTask | FailTask, *, closed_text: str
-) -> tuple[MutableState, Answer]:
+) -> tuple[MutableState, Answer, dict[str, Update]]:
     """Apply a worker's answer; an error that is recorded is raised after the commit."""
 
-    def once() -> tuple[MutableState, Answer]:
+    def once() -> tuple[MutableState, Answer, dict[str, Update]]:
         with host.store.transaction(key.namespace, key.workflow_id) as tx:
             state = tx.load(key.run_id)
             if state is None:
@@ -178,17 +187,22 @@ def _answer(
             change = load_change(tx, state, asked)
             answer = transition.apply(change, asked, host.limits)
             save(host, tx, change)
-            return change.state, answer
+            return change.state, answer, change.updates
 
-    state, answer = repeatedly(once)
+    state, answer, updates = repeatedly(once)
     error: RPCError | None = answer.error
     if error is not None:
         raise error
-    return state, answer
+    return state, answer, updates
 
 
 def _task(
-    host: Host, key: RunKey, state: MutableState, claimed: TaskClaim, after_event_id: int
+    host: Host,
+    key: RunKey,
+    state: MutableState,
+    claimed: TaskClaim,
+    updates: dict[str, Update],
+    after_event_id: int,
 ) -> PollWorkflowTaskQueueResponse:
     """What a worker gets. While its claim stands nothing else is written to the history."""
     recorded = state.recorded
@@ -218,6 +232,7 @@ def _task(
         ),
         scheduled_time=claimed.scheduled_at,
         started_time=claimed.started_at,
+        messages=update.messages(claimed, updates),
     )
 
 

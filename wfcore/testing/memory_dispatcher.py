@@ -5,7 +5,13 @@ from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
-from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask, Effect, NotifyHistory
+from wfcore.history.effects import (
+    DispatchActivity,
+    DispatchWorkflowTask,
+    Effect,
+    NotifyHistory,
+    NotifyUpdate,
+)
 from wfcore.protocol.rpc.info import WorkflowQueryResult
 from wfcore.service.ports import QueryTask, RunKey
 from wfcore.testing.clocks import SimulatedClock
@@ -21,7 +27,8 @@ class MemoryDispatcher:
     RECENT = timedelta(seconds=30)
     #: Announcements of a queue that are kept for who comes to wait.
     UNHEARD = 100
-    #: Runs of which the length of the history is remembered, so that no reader waits in vain.
+    #: Runs of which the length of the history is remembered, so that no reader waits in vain, and
+    #: updates of which the version is.
     REMEMBERED = 10_000
 
     def __init__(
@@ -33,6 +40,7 @@ class MemoryDispatcher:
         self._on_dispatch = on_dispatch
         self._changed = threading.Condition()
         self._lengths: OrderedDict[tuple[str, str, str], int] = OrderedDict()
+        self._versions: OrderedDict[tuple[str, str, str, str], int] = OrderedDict()
         self._announced: dict[tuple[str, str], int] = {}
         self._questions: dict[tuple[str, str], deque[QueryTask]] = {}
         self._answers: dict[str, WorkflowQueryResult | None] = {}
@@ -47,11 +55,17 @@ class MemoryDispatcher:
                     known = self._lengths.get(name, 0)
                     self._lengths[name] = max(known, effect.next_event_id)
                     self._lengths.move_to_end(name)
+                elif isinstance(effect, NotifyUpdate):
+                    update = _update_of(effect, effect.update_id)
+                    self._versions[update] = max(self._versions.get(update, 0), effect.version)
+                    self._versions.move_to_end(update)
                 elif isinstance(effect, DispatchWorkflowTask | DispatchActivity):
                     queue = (effect.namespace, effect.task_queue)
                     self._announced[queue] = min(self._announced.get(queue, 0) + 1, self.UNHEARD)
             while len(self._lengths) > self.REMEMBERED:
                 self._lengths.popitem(last=False)
+            while len(self._versions) > self.REMEMBERED:
+                self._versions.popitem(last=False)
             self._changed.notify_all()
         if self._on_dispatch is not None:
             for effect in effects:
@@ -62,6 +76,13 @@ class MemoryDispatcher:
         with self._changed:
             self._clock.wait_for(
                 self._changed, lambda: self._lengths.get(name, 0) > next_event_id, timeout
+            )
+
+    def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
+        update = _update_of(key, update_id)
+        with self._changed:
+            self._clock.wait_for(
+                self._changed, lambda: self._versions.get(update, 0) > version, timeout
             )
 
     def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:
@@ -122,3 +143,7 @@ class MemoryDispatcher:
         with self._changed:
             at = self._workers.get((namespace, task_queue))
         return at is not None and self._clock.now() - at < self.RECENT
+
+
+def _update_of(run: RunKey | NotifyUpdate, update_id: str) -> tuple[str, str, str, str]:
+    return (run.namespace, run.workflow_id, run.run_id, update_id)

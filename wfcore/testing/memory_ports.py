@@ -18,6 +18,7 @@ from wfcore.exceptions import StartContendedError
 from wfcore.history.change import Change
 from wfcore.history.effects import Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
+from wfcore.history.updates import Update
 from wfcore.protocol.enums import WorkflowExecutionStatus
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.payloads import Memo, SearchAttributes
@@ -118,6 +119,11 @@ class MemoryStore:
         with self._tables.mutex:
             run = self._tables.visible(key)
             return [run.activities[i] for i in sorted(run.activities)] if run is not None else []
+
+    def read_update(self, key: RunKey, update_id: str) -> Update | None:
+        with self._tables.mutex:
+            run = self._tables.visible(key)
+            return run.updates.get(update_id) if run is not None else None
 
     def read_inbox(self, key: RunKey) -> list[InboxItem]:
         with self._tables.mutex:
@@ -441,6 +447,12 @@ class MemoryTransaction:
             run = self._tables.visible(key)
             stored = run.activities if run is not None else {}
             return [stored[event_id] for event_id in sorted(named) if event_id in stored]
+
+    def updates(self, run_id: str, update_ids: Sequence[str]) -> list[Update]:
+        with self._tables.mutex:
+            run = self._tables.visible(self._key(run_id))
+            known = run.updates if run is not None else {}
+            return [known[update_id] for update_id in set(update_ids) if update_id in known]
 
     def events(self, run_id: str, event_ids: Sequence[int]) -> list[HistoryEvent]:
         with self._tables.mutex:

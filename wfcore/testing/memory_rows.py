@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from wfcore.history.change import Change
 from wfcore.history.effects import Journal
 from wfcore.history.state import SNAPSHOT_FORMAT, InboxItem, MutableState, PendingActivity
+from wfcore.history.updates import Update
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.payloads import Memo, SearchAttributes
 from wfcore.service.infos import with_reported_problems
@@ -43,6 +44,7 @@ class Run:
     format: int
     events: list[HistoryEvent] = field(default_factory=list)
     activities: dict[int, PendingActivity] = field(default_factory=dict)
+    updates: dict[str, Update] = field(default_factory=dict)
     inbox: dict[int, Arrival] = field(default_factory=dict)
     request_ids: set[str] = field(default_factory=set)
     memo: Memo | None = None
@@ -66,6 +68,7 @@ class Run:
             format=self.format,
             events=list(self.events),
             activities=dict(self.activities),
+            updates=dict(self.updates),
             inbox=dict(self.inbox),
             request_ids=set(self.request_ids),
             memo=self.memo,
@@ -107,6 +110,11 @@ def apply_change(run: Run, change: Change, state: MutableState, snapshot: bytes)
             run.activities.pop(event_id, None)
         else:
             run.activities[event_id] = row
+    for update_id, update in change.update_rows.items():
+        if update is None:
+            run.updates.pop(update_id, None)
+        else:
+            run.updates[update_id] = update
     for item_id in change.inbox_taken:
         run.inbox.pop(item_id, None)
     if change.memo is not None:

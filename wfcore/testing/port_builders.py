@@ -26,6 +26,7 @@ from wfcore.protocol.events import WorkflowExecutionSignaled
 from wfcore.protocol.message import Message
 from wfcore.protocol.payloads import Payload, Payloads
 from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
+from wfcore.protocol.updates import ProtocolMessage
 from wfcore.service.ports import RunKey, Store, Transaction
 from wfcore.service.transacting import load_change
 from wfcore.testing.clocks import SequentialIds
@@ -120,11 +121,18 @@ class Builder:
         """Claim and answer the workflow task with these commands."""
         return self.answer(key, self.claim(key), *asked)
 
-    def answer(self, key: RunKey, token: TaskToken, *asked: Message) -> Answer:
-        """Answer a claimed workflow task with these commands."""
+    def answer(
+        self,
+        key: RunKey,
+        token: TaskToken,
+        *asked: Message,
+        messages: tuple[ProtocolMessage, ...] = (),
+    ) -> Answer:
+        """Answer a claimed workflow task with these commands and messages."""
         order = CompleteTask(
             token=token,
             commands=tuple(Command.of(attributes) for attributes in asked),
+            messages=messages,
             identity="contract",
             next_run_id=self.ids.run_id(self.store.now()),
         )

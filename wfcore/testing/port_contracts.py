@@ -12,6 +12,7 @@ from wfcore.testing.contracts.finding import FindingContract
 from wfcore.testing.contracts.inbox import InboxContract
 from wfcore.testing.contracts.reading import ReadingContract
 from wfcore.testing.contracts.transactions import TransactionContract
+from wfcore.testing.contracts.updates import UpdateContract
 
 __all__ = ["DispatcherPorts", "StorePorts"]
 
@@ -21,6 +22,7 @@ class StorePorts(
     CallersTransactionContract,
     InboxContract,
     ActivityContract,
+    UpdateContract,
     FindingContract,
     ReadingContract,
 ):

@@ -35,6 +35,7 @@ from wfcore.protocol.rpc.activity_tasks import (
     RespondActivityTaskCompletedRequest,
     RespondActivityTaskFailedRequest,
 )
+from wfcore.protocol.wellformed import cleaned
 from wfcore.worker._activity_attempt import Attempt
 from wfcore.worker._alarms import Alarms, shared_alarms
 from wfcore.worker._conversion import decode, encode, encode_failure, encode_payloads
@@ -329,7 +330,7 @@ class ActivityTaskRunner:
         except Exception as inner:  # noqa: BLE001 - of a codec or converter; the task needs an answer
             _log.exception("the failure of an activity could not be encoded")
             failure = Failure(
-                message=f"Failed building exception result: {inner}",
+                message=cleaned(f"Failed building exception result: {inner}"),
                 application_failure_info=ApplicationFailureInfo(),
             )
         self._report(

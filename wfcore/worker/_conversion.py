@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from wfcore.converter import DataConverter
+from wfcore.protocol import wellformed
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.payloads import Payloads
 from wfcore.worker._async_loop import run_blocking
@@ -41,7 +42,16 @@ def decode(
 
 
 def encode_failure(converter: DataConverter, error: BaseException) -> Failure:
-    """The failure that records an exception."""
+    """The failure that records an exception.
+
+    Raises:
+        ValueError: the failure converter made one that can't be stored.
+        Exception: the failure converter, a payload converter or the codec failed.
+    """
     if converter.payload_codec is None:
-        return converter.failure_converter.to_failure(error, converter.payload_converter)
-    return run_blocking(converter.encode_failure(error))
+        failure = converter.failure_converter.to_failure(error, converter.payload_converter)
+    else:
+        failure = run_blocking(converter.encode_failure(error))
+    if wrong := wellformed.fault(failure):
+        raise ValueError(wrong)
+    return failure

@@ -43,6 +43,7 @@ from wfcore.protocol.rpc.workflows import (
     GetWorkflowExecutionHistoryRequest,
     GetWorkflowExecutionHistoryResponse,
 )
+from wfcore.protocol.wellformed import cleaned
 from wfcore.replay.cache import InstanceCache, Lease
 from wfcore.replay.instance import WorkflowInstance
 from wfcore.replay.interceptors import WorkflowInboundInterceptor, WorkflowInterceptorClassInput
@@ -324,7 +325,7 @@ class WorkflowTaskRunner:
     ) -> None:
         answer = result.query_result
         if answer is None:
-            message = str(result.error) if result.error else "the query got no answer"
+            message = cleaned(str(result.error)) if result.error else "the query got no answer"
             answer = WorkflowQueryResult(
                 result_type=QueryResultType.FAILED, error_message=message, failure=result.failure
             )
@@ -360,12 +361,14 @@ class WorkflowTaskRunner:
             if stack:
                 failure = msgspec.structs.replace(failure, stack_trace=stack)
         except Exception as inner:  # noqa: BLE001 - of a codec or converter; the task needs an answer
-            failure = Failure(message=f"Failed converting activation exception: {inner}")
+            failure = Failure(message=cleaned(f"Failed converting activation exception: {inner}"))
         if task.query is not None:
             self._report_query(
                 task,
                 WorkflowQueryResult(
-                    result_type=QueryResultType.FAILED, error_message=str(error), failure=failure
+                    result_type=QueryResultType.FAILED,
+                    error_message=cleaned(str(error)),
+                    failure=failure,
                 ),
                 _UNHANDLED,
             )

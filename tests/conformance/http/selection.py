@@ -20,6 +20,7 @@ GROUPS = (
     "signal-with-start",
     "cancel",
     "terminate",
+    "namespaces",
 )
 
 _CAPABILITIES = (
@@ -35,6 +36,8 @@ LEFT_OUT: dict[str, str] = {
     "start/cron-history": _CRON,
     "start/bad-cron": _CRON,
     "start/eager-without-worker": "eager starts are not there yet",
+    "namespaces/describe": _CAPABILITIES,
+    "namespaces/describe-short-path": _CAPABILITIES,
     "query/empty": _EMPTY_LIST,
     "query/empty-body": _EMPTY_LIST,
 }

@@ -46,6 +46,18 @@ def test_the_comparison_notices_what_is_changed(base_url: str, authorization: st
     assert unnoticed == []
 
 
+def test_an_id_with_a_slash_is_reached_unlike_there(base_url: str, authorization: str) -> None:
+    """Over ASGI, whose servers hand on the path as it was sent."""
+    api, _ = prepared(base_url, authorization)
+    path = "/api/v1/namespaces/default/workflows/{{tag}}-a%2Fb"
+    body = {"workflowType": {"name": "Hello"}, "taskQueue": {"name": "http-conformance-idle"}}
+    assert api.send({"method": "POST", "path": path, "body": body})["status"] == 200
+    answer = api.send({"method": "GET", "path": path})
+    execution = answer["body"]["workflowExecutionInfo"]["execution"]
+    assert execution["workflowId"] == api.fill("{{tag}}-a/b")
+    assert api.send({"method": "GET", "path": path.replace("%2F", "/")})["status"] == 404
+
+
 def prepared(base_url: str, authorization: str) -> tuple[Api, Matcher]:
     """A sender and a comparer with names of their own."""
     names = {"tag": "h" + uuid.uuid4().hex[:9], "ns": "default"}

@@ -6,6 +6,7 @@ import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from django.db.models import Count, F, Sum
 
@@ -65,9 +66,9 @@ def collect(plan: Plan, directory: Path) -> Evidence:
     return evidence
 
 
-def _history(number: str) -> dict[str, list[dict[str, object]]]:
+def _history(number: str) -> dict[str, Any]:
     handle = get_client().get_workflow_handle(workflow_id(number))
-    history: dict[str, list[dict[str, object]]] = handle.fetch_history().to_json_dict()
+    history: dict[str, Any] = handle.fetch_history().to_json_dict()
     return history
 
 
@@ -96,7 +97,7 @@ def _journal(evidence: Evidence) -> dict[str, Counter[int]]:
     return lost
 
 
-def _judge_end(end: End, history: dict[str, list[dict[str, object]]]) -> list[str]:
+def _judge_end(end: End, history: dict[str, Any]) -> list[str]:
     last = history["events"][-1]["eventType"]
     if last != "EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED":
         return [f"the run ended by {last}, not {end}"]

@@ -170,6 +170,20 @@ def test_a_run_that_closed_meanwhile_is_told_and_the_others_are_done(
     assert [entry.workflow_id for entry in AuditEntry.objects.all()] == [open_id]
 
 
+def test_who_waits_for_runs_that_others_hold_does_not_wait_for_each(
+    probe: DatabaseProbe, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wfapp.admin import execution
+
+    run_ids = [probe.run()[1] for _ in range(3)]
+    clock = iter([0.0, 0.0, 2.5])
+    monkeypatch.setattr(execution, "monotonic", lambda: next(clock))
+    page = act(client, "terminate_runs", run_ids, reason="clean up").content.decode()
+    assert "Done for 1 run." in page
+    assert "Not done in time for 2 runs: choose them again." in page
+    assert AuditEntry.objects.count() == 1
+
+
 def test_other_tables_are_shown_and_cannot_be_changed(
     probe: DatabaseProbe, client: Client, person: Person
 ) -> None:

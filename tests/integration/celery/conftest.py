@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.management import call_command
-from django.db import connections
+from django.db import DatabaseError, connections
 
 from tests.integration.celery.shop import ledger
 from tests.support.waiting import wait_until
@@ -97,6 +97,37 @@ def world(
         wiring.reset()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """A failure shows what the workers said, and where the runs stand."""
+    report: Any = yield
+    world = getattr(item, "funcargs", {}).get("world")
+    if report.when == "call" and report.failed and world is not None:
+        for program in world.stack.programs[-4:]:
+            report.sections.append((f"log of {program.name}", program.output()[-6000:]))
+        report.sections.append(("runs", "\n".join(map(str, _standing(world)))))
+    return report
+
+
+def _standing(world: World) -> list[Any]:
+    try:
+        return [
+            *world.ask(
+                "SELECT workflow_id, wakeup_at, unclaimed_at, task_started, owner, "
+                "convert_from(snapshot, 'utf8') FROM wfapp_executionstate WHERE status = 1 "
+                "ORDER BY run_id DESC LIMIT 5"
+            ),
+            *world.ask("SELECT convert_from(body, 'utf8') FROM wfapp_pendingactivity LIMIT 5"),
+            *world.ask(
+                "SELECT pid, state, now() - xact_start, left(query, 100) FROM pg_stat_activity "
+                "WHERE datname = current_database()"
+            ),
+            *world.ask("SELECT clock_timestamp()"),
+        ]
+    except DatabaseError as error:
+        return [error]
+
+
 _numbers = itertools.count()
 
 
@@ -156,6 +187,7 @@ class Workers:
             environment.update(before)
 
     def end(self) -> None:
+        """Kill them; their claims are lost with them."""
         for program in self._started:
             if program.is_running:
                 program.kill()

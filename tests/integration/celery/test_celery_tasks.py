@@ -85,6 +85,13 @@ def test_a_hard_time_limit_fails_the_activity_once(world: World, name: str) -> N
 
 
 def test_routes_hold(workers: Workers, name: str) -> None:
-    workers.start(queues=["celery"])
+    workers.start(queues=["celery", "orders"])
     workers.start(queues=["mail"])
     assert shared("shop.routed", name) == "mail"
+    on_orders = {"id": f"{name}-o", "task_queue": "orders", "timeout": LIMIT}
+    routed = ["shop.routed", f"{name}-o", []]
+    unrouted = ["shop.where", f"{name}-w", []]
+    client = get_client()
+    assert client.execute_workflow(workflows.Shared.run, args=routed, **on_orders) == "mail"
+    on_orders["id"] = f"{name}-w"
+    assert client.execute_workflow(workflows.Shared.run, args=unrouted, **on_orders) == "orders"

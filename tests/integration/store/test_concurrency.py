@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import suppress
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -217,10 +218,9 @@ def test_the_clock_is_read_after_the_wait_for_the_lock(world: World) -> None:
     assert read >= ended
 
 
-def test_start_waits_for_another_open_transaction_only_so_long(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("wfcore.service.starting.START_WAIT", timedelta(milliseconds=100))
+def test_start_waits_for_another_open_transaction_only_so_long(world: World) -> None:
+    service = world.service
+    service.host = replace(service.host, start_wait=timedelta(milliseconds=100))
     begun, done = threading.Event(), threading.Event()
 
     def first() -> None:

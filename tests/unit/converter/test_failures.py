@@ -228,6 +228,19 @@ def test_message_and_trace_can_be_put_into_a_payload() -> None:
     assert str(error.__cause__) == "ValueError: inner"
 
 
+def test_an_error_about_a_file_whose_name_is_no_text_is_recorded_with_escapes() -> None:
+    name = b"caf\xe9\0".decode(errors="surrogateescape")
+    error = exceptions.ApplicationError(name, type=name)
+    error.__cause__ = FileNotFoundError(2, "No such file", name)
+    failure = _our_failure(_raised(error))
+    assert failure.message == "caf\\udce9\0"
+    assert failure.application_failure_info is not None
+    assert failure.application_failure_info.type == "caf\\udce9\0"
+    assert failure.cause is not None
+    assert "caf\\udce9" in failure.cause.message
+    assert json.dumps(json_form.to_json(failure), ensure_ascii=False).encode()
+
+
 async def test_the_data_converter_converts_failures_too() -> None:
     converter = DataConverter.default
     failure = await converter.encode_failure(exceptions.ApplicationError("x", 1, type="T"))

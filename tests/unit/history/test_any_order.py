@@ -20,6 +20,7 @@ from tests.support.histories import (
     Run,
     a_failure,
     a_run,
+    acceptance,
     cancel_activity,
     cancel_external,
     cancel_run,
@@ -27,7 +28,10 @@ from tests.support.histories import (
     complete_run,
     continue_as_new,
     fail_run,
+    place,
     record_marker,
+    rejection,
+    response,
     schedule_activity,
     seconds,
     signal_external,
@@ -53,8 +57,16 @@ from wfcore.protocol.commands import Command
 from wfcore.protocol.common import RetryPolicy, WorkflowExecution
 from wfcore.protocol.enums import ParentClosePolicy, RetryState, WorkflowTaskFailedCause
 from wfcore.protocol.enums import SignalExternalWorkflowExecutionFailedCause as SignalFailed
+from wfcore.protocol.updates import ProtocolMessage
 
-LIMITS = Limits(buffered_events=6, pending_activities=5, history_events=120, deliveries_at_once=2)
+LIMITS = Limits(
+    buffered_events=6,
+    pending_activities=5,
+    history_events=120,
+    updates_in_flight=3,
+    updates=6,
+    deliveries_at_once=2,
+)
 PAUSES = st.sampled_from([0.001, 0.3, 0.3, 1, 1, 2.5, 9, 40, -0.5])
 IDS = st.sampled_from("abcdefghij")
 TIMEOUTS = st.sampled_from([None, None, seconds(2), seconds(30)])
@@ -123,9 +135,13 @@ class AnyOrder(RuleBasedStateMachine):
         if data.draw(st.integers(0, 9)) == 0:
             commands.append(close)
         assert self.run.claim is not None
+        messages = self._words(data)
+        commands = [place(message) for message in messages if data.draw(st.booleans())] + commands
         request = CompleteTask(
             token=token_of(self.run.claim),
             commands=tuple(commands),
+            messages=messages,
+            can_forget_events=inline,
             identity="w",
             next_run_id=self.run.new_id("run"),
             force_create_new_workflow_task=forced,
@@ -165,6 +181,21 @@ class AnyOrder(RuleBasedStateMachine):
             wishes.append(st.builds(cancel_activity, st.sampled_from(opened)))
         return st.one_of(wishes)
 
+    def _words(self, data: st.DataObject) -> tuple[ProtocolMessage, ...]:
+        """What the worker says about updates; most of the time it fits."""
+        assert self.run.claim is not None
+        words: list[ProtocolMessage] = []
+        for update_id in self.run.claim.updates:
+            said = data.draw(st.sampled_from([acceptance, rejection, response, None, "both"]))
+            if said == "both":
+                words += [acceptance(update_id), response(update_id)]
+            elif said is not None:
+                words.append(said(update_id))
+        for update_id in self.run.state.recorded.open_updates:
+            if data.draw(st.booleans()):
+                words.append(response(update_id))
+        return tuple(words)
+
     @precondition(lambda self: self.run.claim is not None and len(self.lengths) % 3 == 0)
     @rule()
     def fail(self) -> None:
@@ -196,6 +227,13 @@ class AnyOrder(RuleBasedStateMachine):
             self.run.signal()
             if deliver:
                 self.run.deliver()
+        except RPCError:
+            return
+
+    @rule(update_id=IDS)
+    def update(self, update_id: str) -> None:
+        try:
+            self.run.update(update_id)
         except RPCError:
             return
 
@@ -361,6 +399,8 @@ class AnyOrder(RuleBasedStateMachine):
         if task is not None:
             assert task.dispatch_due is not None
             clocks.append(task.dispatch_due)
+            if task.schedule_to_start_due is not None:
+                clocks.append(task.schedule_to_start_due)
         if not recorded.first_task_scheduled:
             clocks.append(recorded.execution_time)
         clocks += [timer.fire_at for timer in recorded.timers.values()]

@@ -373,10 +373,28 @@ def test_one_that_waited_is_known_by_the_id_it_got() -> None:
     assert run.state.volatile.attached_request_ids == {"other": 5}
 
 
+def test_a_start_request_is_attached_once() -> None:
+    run = a_run()
+    request = AttachStartRequest(request_id="other")
+    run.take_task()
+    for _ in range(2):  # the second finds the first in the inbox, where nobody looks
+        item = waiting_item(run.state, run.now, request)
+        assert item is not None
+        run.put(item)
+    run.answer(start_timer("t", 60))
+    run.apply(request)
+    run.take_task()
+    assert waiting_item(run.state, run.now, request) is None
+    run.answer()
+    assert run.kinds().count("OPTIONS_UPDATED") == 1
+    assert run.inbox == []
+
+
 def test_links_alone_are_attached_without_an_id() -> None:
     run = a_run()
     run.apply(AttachStartRequest(links=(Link(batch_job=LinkBatchJob(job_id="j")),)))
-    assert run.kinds()[-1] == "OPTIONS_UPDATED"
+    run.apply(AttachStartRequest(links=(Link(batch_job=LinkBatchJob(job_id="k")),)))
+    assert run.kinds()[-2:] == ["OPTIONS_UPDATED", "OPTIONS_UPDATED"]
     assert run.state.volatile.attached_request_ids == {}
 
 

@@ -88,6 +88,19 @@ def test_a_replaced_instance_is_evicted() -> None:
     assert found(cache, "a") is new
 
 
+def test_one_that_was_made_and_dropped_in_one_lease_is_evicted() -> None:
+    """Else what is left of its code would end whenever the garbage collector comes."""
+    cache = InstanceCache(2)
+    first, second = Instance(), Instance()
+    with cache.lease("a") as lease:
+        lease.instance = cast(WorkflowInstance, first)
+        lease.drop()
+        lease.instance = cast(WorkflowInstance, second)
+        lease.drop()
+    assert (first.is_evicted, second.is_evicted) == (True, True)
+    assert cache.statistics.size == 0
+
+
 def test_clear_and_evict() -> None:
     cache = InstanceCache(3)
     instances = [put(cache, name) for name in "abc"]

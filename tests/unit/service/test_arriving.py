@@ -18,6 +18,7 @@ from tests.support.requests_json import (
     timer,
     values,
 )
+from tests.support.waiting import wait_until
 from wfcore.history import transition
 from wfcore.history.rebuild import rebuild
 from wfcore.history.requests import CompleteTask
@@ -39,6 +40,34 @@ def before_put(probe: Probe, meanwhile: Callable[[], Any]) -> None:
         return put(*given, **named)
 
     probe.store.put_inbox = late  # type: ignore[method-assign]
+
+
+def after_put(probe: Probe, meanwhile: Callable[[], Any]) -> None:
+    """Let something happen after an arrival was stored and before its sender looks; once."""
+    put, todo = probe.store.put_inbox, [meanwhile]
+
+    def early(*given: Any, **named: Any) -> int | None:
+        item_id = put(*given, **named)
+        if todo:
+            todo.pop()()
+        return item_id
+
+    probe.store.put_inbox = early  # type: ignore[method-assign]
+
+
+def after_inbox(monkeypatch: pytest.MonkeyPatch, meanwhile: Callable[[], Any]) -> None:
+    """Let something happen after a transaction has read what waits; once."""
+    read, todo = MemoryTransaction.inbox, [meanwhile]
+
+    def early(self: MemoryTransaction, run_id: str) -> list[Any]:
+        found = read(self, run_id)
+        if todo:
+            elsewhere = threading.Thread(target=todo.pop())
+            elsewhere.start()
+            elsewhere.join(0.1)
+        return found
+
+    monkeypatch.setattr(MemoryTransaction, "inbox", early)
 
 
 def inbox(probe: Probe, workflow_id: str, run_id: str) -> list[Any]:
@@ -105,6 +134,92 @@ def test_a_run_that_closes_before_the_fact_is_stored_refuses_it() -> None:
     )
     assert probe.types(workflow_id)[-1] == "WORKFLOW_EXECUTION_COMPLETED"
     assert inbox(probe, workflow_id, run_id) == []
+
+
+def sweep_drops_it(probe: Probe) -> None:
+    """The sender sleeps so long that the ticker takes care of what it has stored."""
+    probe.advance(6)
+    probe.service.sweep()
+
+
+def test_a_fact_that_the_ticker_dropped_before_its_sender_looked_is_refused() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    before_put(probe, lambda: probe.answer(task, complete()))
+    after_put(probe, lambda: sweep_drops_it(probe))
+    refused = probe.signal(workflow_id)
+    assert refused["message"] == "workflow execution already completed"
+    assert "WORKFLOW_EXECUTION_SIGNALED" not in probe.types(workflow_id)
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+def test_an_end_that_the_ticker_dropped_before_its_worker_looked_is_refused() -> None:
+    probe = Probe()
+    workflow_id, _ = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    task = probe.poll()
+    before_put(probe, lambda: probe.answer(task, complete()))
+    after_put(probe, lambda: sweep_drops_it(probe))
+    refused = probe.answer_activity("completed", running)
+    assert refused["message"] == "workflow execution already completed"
+    assert "ACTIVITY_TASK_COMPLETED" not in probe.types(workflow_id)
+
+
+def test_an_activity_that_ends_while_its_cancellation_commits_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    probe = Probe()
+    workflow_id, _ = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    task = probe.poll()
+    after_inbox(monkeypatch, lambda: probe.answer_activity("completed", running))
+    assert not isinstance(probe.answer(task, cancel_activity(5)), Refusal)
+    wait_until(lambda: "ACTIVITY_TASK_COMPLETED" in probe.types(workflow_id))
+    assert probe.types(workflow_id).count("ACTIVITY_TASK_CANCEL_REQUESTED") == 1
+
+
+def test_a_fact_that_the_close_took_in_before_its_sender_looked_is_recorded() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    probe.poll()
+    after_put(probe, lambda: probe.terminate(workflow_id))
+    assert not isinstance(probe.signal(workflow_id), Refusal)
+    assert probe.types(workflow_id).count("WORKFLOW_EXECUTION_SIGNALED") == 1
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+def test_a_repeated_request_is_refused_like_the_one_that_it_repeats() -> None:
+    """Both senders have seen the run open; the first is about to withdraw what it stored."""
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    task = probe.poll()
+    seen, read_state = probe.store.read_state("default", workflow_id), probe.store.read_state
+    answers: list[Any] = []
+
+    def repeat() -> None:
+        probe.store.read_state = lambda *_: seen  # type: ignore[method-assign]
+        answers.append(probe.signal(workflow_id, requestId="the-same"))
+        probe.store.read_state = read_state  # type: ignore[method-assign]
+
+    before_put(probe, lambda: probe.answer(task, complete()))
+    after_put(probe, repeat)
+    answers.append(probe.signal(workflow_id, requestId="the-same"))
+    assert [answer["code"] for answer in answers] == ["NOT_FOUND", "NOT_FOUND"]
+    assert "WORKFLOW_EXECUTION_SIGNALED" not in probe.types(workflow_id)
+    assert inbox(probe, workflow_id, run_id) == []
+
+
+def test_a_repeated_request_is_accepted_when_the_close_took_the_first_one_in() -> None:
+    probe = Probe()
+    workflow_id, _ = probe.run()
+    probe.poll()
+    assert not isinstance(probe.signal(workflow_id, requestId="the-same"), Refusal)
+    before_put(probe, lambda: probe.terminate(workflow_id))
+    assert not isinstance(probe.signal(workflow_id, requestId="the-same"), Refusal)
+    assert probe.types(workflow_id).count("WORKFLOW_EXECUTION_SIGNALED") == 1
 
 
 def test_a_cancel_request_that_comes_too_late_is_no_error() -> None:

@@ -177,6 +177,20 @@ def test_a_transient_task_is_shown_but_to_the_command_line() -> None:
     assert names(read(probe, workflow_id))[4:] == ["WORKFLOW_EXECUTION_TERMINATED"]
 
 
+def test_a_transient_task_is_shown_once_although_the_last_page_is_full() -> None:
+    probe = Probe()
+    workflow_id, _ = probe.run()
+    probe.fail_task(probe.poll())
+    shown, token = [], b""
+    for _ in range(5):
+        page = read(probe, workflow_id, maximumPageSize=1, token=token)
+        shown += ids(page)
+        token = page.next_page_token
+        if not token:
+            break
+    assert shown == [1, 2, 3, 4, 5]
+
+
 # ---- describe
 
 

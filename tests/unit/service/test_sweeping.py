@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -291,3 +292,39 @@ def test_a_process_without_a_name_loses_nothing() -> None:
     probe.poll()
     assert probe.service.lose_worker("", "nobody") == 0
     assert probe.types(workflow_id)[-1] == "WORKFLOW_TASK_STARTED"
+
+
+def test_no_kind_of_work_waits_long_for_a_run_that_another_transaction_holds() -> None:
+    probe = Probe()
+    waits, run_id = probe.with_activity(start_to_close=1, retryPolicy={"maximumAttempts": 1})
+    task = probe.poll_activity()
+    claimed, other_id = probe.run()
+    order = probe.service.claim_workflow_task(key_of(claimed, other_id), owner="dead")
+    assert task.task_token
+    assert order.task_token
+    later(probe, 2)
+    held, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with (
+            probe.store.callers_transaction(),
+            probe.store.transaction("default", waits) as one,
+            probe.store.transaction("default", claimed) as other,
+        ):
+            one.load(run_id)
+            other.load(other_id)
+            held.set()
+            done.wait(20)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert held.wait(10)
+    begun = time.monotonic()
+    report = probe.service.sweep()
+    assert probe.service.lose_worker("dead", "it died") == 1
+    took = time.monotonic() - begun
+    done.set()
+    holder.join(10)
+    assert (report.activities, report.failed) == (0, 1)
+    assert took < 3
+    assert probe.service.sweep().activities == 1

@@ -69,4 +69,8 @@ def test_namespaces_are_listed_in_pages(service: WorkflowService) -> None:
         ListNamespacesRequest(page_size=1, next_page_token=first.next_page_token)
     )
     assert rest.namespaces == everything.namespaces[1:]
-    assert rest.next_page_token == b""
+    # A full page has a token, even if nothing follows.
+    beyond = service.list_namespaces(
+        ListNamespacesRequest(page_size=1, next_page_token=rest.next_page_token)
+    )
+    assert (beyond.namespaces, beyond.next_page_token) == ((), b"")

@@ -46,7 +46,7 @@ def test_statements_name_the_tables_of_the_models() -> None:
         if name.isupper() and isinstance(value, str) and re.fullmatch(r"wfapp_\w+", value)
     }
     assert named < made
-    assert len(named) == 10
+    assert len(named) == 11
 
 
 def test_user_data_is_bytes_and_no_table_refers_to_another() -> None:

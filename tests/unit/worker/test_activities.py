@@ -23,7 +23,13 @@ from tests.unit.worker.activity_service import (
 )
 from wfcore import activity
 from wfcore.common import RawValue
-from wfcore.converter import DataConverter, PayloadCodec
+from wfcore.converter import (
+    DataConverter,
+    DefaultFailureConverter,
+    FailureConverter,
+    PayloadCodec,
+    PayloadConverter,
+)
 from wfcore.exceptions import (
     ApplicationError,
     ApplicationErrorCategory,
@@ -33,6 +39,7 @@ from wfcore.exceptions import (
     UnavailableError,
 )
 from wfcore.protocol import common as protocol
+from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.payloads import Header, Payload, Payloads
 from wfcore.protocol.rpc.activity_tasks import (
     RecordActivityTaskHeartbeatResponse,
@@ -271,6 +278,37 @@ def test_an_error_that_can_not_be_encoded_is_a_failure_too(service: ActivityServ
     failure = service.failure()
     assert failure.message.startswith("Failed building exception result: Object of type object")
     assert failure.application_failure_info is not None
+
+
+class _RawFailures(FailureConverter):
+    """One of a project's own, which keeps texts as they are."""
+
+    def to_failure(self, exception: BaseException, payload_converter: PayloadConverter) -> Failure:
+        info = ApplicationFailureInfo(type="T")
+        return Failure(message=str(exception), application_failure_info=info)
+
+    def from_failure(self, failure: Failure, payload_converter: PayloadConverter) -> BaseException:
+        return RuntimeError(failure.message)
+
+
+@activity.defn
+def finds_no_file() -> None:
+    raise FileNotFoundError("caf\udce9")
+
+
+@pytest.mark.parametrize(
+    ("failures", "says"),
+    [
+        (DefaultFailureConverter, "caf\\udce9"),
+        (_RawFailures, "Failed building exception result: message holds half of a surrogate pair"),
+    ],
+)
+def test_an_error_whose_text_can_not_be_stored_is_reported_all_the_same(
+    service: ActivityServiceStub, failures: type[FailureConverter], says: str
+) -> None:
+    converter = DataConverter(failure_converter_class=failures)
+    a_runner(service, [finds_no_file], data_converter=converter).run(a_task(finds_no_file))
+    assert service.failure().message.startswith(says)
 
 
 @activity.defn

@@ -482,6 +482,31 @@ async def test_a_question_to_a_closed_run_is_answered_by_replay(world: World) ->
     assert (await kinds(handle))[-1] is EventType.WORKFLOW_EXECUTION_COMPLETED
 
 
+async def test_a_task_that_comes_again_when_its_run_was_asked_after_its_end_is_only_late(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its instance has read the end of the history, which the task doesn't know."""
+
+    @workflow.defn
+    class Brief:
+        @workflow.run
+        async def run(self, amount: int) -> int:
+            return amount
+
+        @workflow.query
+        def state(self) -> str:
+            return "brief"
+
+    world.runner = world.another_runner([Brief])
+    handle = await _start(world, Brief.run)
+    task = world.workflow_task()
+    world.runner.run(task)
+    assert await _ask(world, handle, Brief.state) == "brief"
+    world.runner.run(task)
+    assert "Failed activation" not in caplog.text
+    assert (await kinds(handle))[-1] is EventType.WORKFLOW_EXECUTION_COMPLETED
+
+
 async def test_an_unknown_question_is_told(world: World) -> None:
     handle = await _start(world)
     world.run_workflow_tasks()

@@ -36,7 +36,7 @@ class Command(BaseCommand):
         printer = Printer(self.stdout, self.stderr, as_json=options["json"])
         context = Context(options=options, printer=printer)
         try:
-            verbs.run(options["verb"], options, context)
+            verbs.run(options["verb"], context)
         except VerbError as error:
             self._fail(printer, error.text, error.code)
         except RPCError as error:

@@ -10,7 +10,7 @@ import msgspec
 from wfcore.exceptions import InvalidArgumentError, NotFoundError
 from wfcore.history.effects import DispatchActivity, Effect, Journal, WakeTicker
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.history.retries import backoff, decide, timeout_name
+from wfcore.history.retries import LONGEST_WAIT, backoff, decide, timeout_name
 from wfcore.history.sizes import payloads_bytes, shorten_failure
 from wfcore.history.state import ActivityState, InboxItem, PendingActivity
 from wfcore.protocol import events
@@ -332,7 +332,7 @@ def _decide(
     application = failure.application_failure_info if failure is not None else None
     delay = application.next_retry_delay if application is not None else None
     if delay is not None:
-        wait = max(delay, _ZERO)
+        wait = min(max(delay, _ZERO), LONGEST_WAIT)
     deadline = _schedule_to_close_at(row)
     state = decide(policy, row.attempt, failure, wait, now, deadline)
     if state is RetryState.IN_PROGRESS and delay == _ZERO:

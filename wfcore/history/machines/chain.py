@@ -8,7 +8,7 @@ from wfcore.history import search_attributes
 from wfcore.history.faults import BadCommandError
 from wfcore.history.machines import workflow
 from wfcore.history.outcome import finish
-from wfcore.history.retries import backoff, check_policy, decide, fill_policy
+from wfcore.history.retries import LONGEST_WAIT, backoff, check_policy, decide, fill_policy
 from wfcore.history.sizes import memo_bytes, payloads_bytes
 from wfcore.history.state import Volatile
 from wfcore.history.step import Step
@@ -36,7 +36,7 @@ def retry_state(step: Step, failure: Failure) -> tuple[RetryState, timedelta]:
     if application is not None and application.next_retry_delay is not None:
         # zero or less reads as "no interval": the longest is taken; a longer one is cut
         delay = application.next_retry_delay
-        maximum = policy.maximum_interval or wait
+        maximum = min(policy.maximum_interval or wait, LONGEST_WAIT)
         wait = min(delay, maximum) if delay > _ZERO else maximum
     deadline = recorded.expiration_time
     return decide(policy, recorded.attempt, failure, wait, step.now, deadline), wait

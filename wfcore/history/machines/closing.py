@@ -9,7 +9,7 @@ from functools import partial
 from wfcore.history import buffer
 from wfcore.history.deadlines import run_ends_at
 from wfcore.history.faults import BadCommandError
-from wfcore.history.machines import chain, delivery, workflow_task
+from wfcore.history.machines import chain, delivery, update, workflow_task
 from wfcore.history.requests import ENGINE_IDENTITY, TerminateRun
 from wfcore.history.sizes import failure_bytes, payloads_bytes
 from wfcore.history.step import Step
@@ -196,6 +196,7 @@ def _end(step: Step, attributes: Message, request: TerminateRun | None = None) -
 
 def _ended(step: Step) -> None:
     step.change.closed = True
+    update.end_all(step)
     step.volatile.task = None
     step.volatile.closing = False
     step.announce = False

@@ -12,8 +12,10 @@ from wfcore.history.machines import (
     external,
     marker,
     timer,
+    update,
 )
 from wfcore.history.step import Step
+from wfcore.protocol import wellformed
 from wfcore.protocol.commands import ATTRIBUTES, CLOSING, Command
 from wfcore.protocol.enums import CommandType
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
@@ -33,6 +35,10 @@ COMMANDS: dict[CommandType, tuple[Carry, Cause]] = {
     CommandType.START_TIMER: (timer.start, Cause.BAD_START_TIMER_ATTRIBUTES),
     CommandType.CANCEL_TIMER: (timer.cancel, Cause.BAD_CANCEL_TIMER_ATTRIBUTES),
     CommandType.RECORD_MARKER: (marker.record, Cause.BAD_RECORD_MARKER_ATTRIBUTES),
+    CommandType.PROTOCOL_MESSAGE: (
+        update.carry_out,
+        Cause.BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE,
+    ),
     CommandType.MODIFY_WORKFLOW_PROPERTIES: (
         marker.modify_properties,
         Cause.BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES,
@@ -110,6 +116,8 @@ def carry_out(step: Step, command: Command, completed: int) -> None:
         raise InvalidArgumentError(
             f"{name} carries {type(command.attributes).__name__}: send {ATTRIBUTES[kind].__name__}"
         )
+    if fault := wellformed.fault(command):
+        raise BadCommandError(cause, fault)
     carry(step, command, command.attributes, completed)
 
 

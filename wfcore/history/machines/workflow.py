@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from wfcore.history import recording
 from wfcore.history.change import Change
 from wfcore.history.limits import Limits
-from wfcore.history.machines import delivery, signal, workflow_task
+from wfcore.history.machines import delivery, signal, update, workflow_task
 from wfcore.history.requests import (
     AttachStartRequest,
     ClaimTask,
@@ -170,6 +170,8 @@ def start(now: datetime, request: StartRun, limits: Limits) -> Step:
     if request.signal is not None:
         step.append_item(signal.item(request.signal, now))
     first_task(step, request.eager_claim)
+    if request.update is not None:
+        update.admit(step, request.update)
     return step
 
 
@@ -178,7 +180,8 @@ def begin_tasks(step: Step) -> None:
     step.volatile.waits_for_parent = False
     step.volatile.deliveries.pop(delivery.FIRST_EVENT, None)
     recorded = step.recorded
-    if recorded.execution_time <= step.now or recorded.cancel_requested:
+    early = recorded.cancel_requested or step.volatile.updates
+    if early or recorded.execution_time <= step.now:
         workflow_task.schedule(step)
 
 

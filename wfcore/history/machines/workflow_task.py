@@ -1,5 +1,6 @@
 """Workflow tasks: one outstanding at most. Of attempts that fail in a row only the first is stored;
-later ones live in `Volatile` and are written whole when one succeeds.
+later ones live in `Volatile` and are written whole when one succeeds. So does a speculative task,
+made for updates alone, which is written when it leads to something.
 """
 
 import zlib
@@ -7,7 +8,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from wfcore.history import buffer
+from wfcore.history import buffer, task_events
 from wfcore.history.effects import DispatchWorkflowTask
 from wfcore.history.faults import cause_name
 from wfcore.history.limits import Limits
@@ -15,9 +16,8 @@ from wfcore.history.requests import ENGINE_IDENTITY, ClaimTask, TaskToken
 from wfcore.history.state import Recorded, TaskClaim
 from wfcore.history.step import Step
 from wfcore.protocol import events
-from wfcore.protocol.common import TaskQueue
 from wfcore.protocol.enums import SuggestContinueAsNewReason as Reason
-from wfcore.protocol.enums import TaskQueueKind, TimeoutType
+from wfcore.protocol.enums import TimeoutType
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
 from wfcore.protocol.failures import Failure
@@ -31,23 +31,32 @@ _MOST_DOUBLINGS = 30
 
 
 def schedule(
-    step: Step, *, attempt: int = 1, original_scheduled_at: datetime | None = None
+    step: Step,
+    *,
+    attempt: int = 1,
+    original_scheduled_at: datetime | None = None,
+    speculative: bool = False,
 ) -> None:
     """Have a worker look at the run, unless a task is outstanding, the run is paused or its parent
     has not recorded it yet.
 
-    Attempt 1 is stored at once. `original_scheduled_at` is that of a chain of heartbeats.
+    Attempt 1 is stored at once, unless it is speculative; a speculative one that waits for a worker
+    is stored when another is asked for. `original_scheduled_at` is that of a chain of heartbeats.
     """
-    recorded = step.recorded
-    if step.volatile.task is not None or recorded.status is not Status.RUNNING:
+    recorded, waiting = step.recorded, step.volatile.task
+    if waiting is not None:
+        if waiting.is_speculative and waiting.started_at is None and not speculative:
+            step.store_task(waiting)
+        return
+    if recorded.status is not Status.RUNNING:
         return
     if step.volatile.waits_for_parent:
         return
     timeout = start_to_close(recorded, attempt, step.limits)
-    stored = attempt == 1
+    stored = attempt == 1 and not speculative
     event_id = recorded.next_event_id
     if stored:
-        step.append(_scheduled(recorded, timeout, attempt))
+        step.append(task_events.scheduled(recorded, timeout, attempt))
     step.volatile.task = TaskClaim(
         scheduled_event_id=event_id,
         scheduled_at=step.now,
@@ -55,6 +64,7 @@ def schedule(
         attempt=attempt,
         start_to_close_timeout=timeout,
         stored=stored,
+        schedule_to_start_due=step.now + step.limits.speculative_task_wait if speculative else None,
     )
     step.announce = True
 
@@ -88,7 +98,7 @@ def claim(step: Step, request: ClaimTask, *, history_bytes: int | None = None) -
         timeout = start_to_close(recorded, 1, step.limits)
         task = msgspec.structs.replace(
             task,
-            scheduled_event_id=step.append(_scheduled(recorded, timeout, 1)),
+            scheduled_event_id=step.append(task_events.scheduled(recorded, timeout, 1)),
             scheduled_at=step.now,
             attempt=1,
             start_to_close_timeout=timeout,
@@ -104,11 +114,13 @@ def claim(step: Step, request: ClaimTask, *, history_bytes: int | None = None) -
         owner=request.owner,
         history_bytes=recorded.history_bytes if history_bytes is None else history_bytes,
         suggest_reasons=_reasons(recorded, started_event_id, step.limits),
+        updates=tuple(step.volatile.updates),
+        schedule_to_start_due=None,
         dispatch_due=None,
         sent=0,
     )
     if task.stored:
-        step.append(_started(task))
+        step.append(task_events.started(task))
     step.volatile.task = task
     step.announce = False
     return task
@@ -127,12 +139,12 @@ def is_held(step: Step, token: TaskToken) -> bool:
 
 
 def write_out(step: Step, task: TaskClaim) -> None:
-    """Store SCHEDULED and STARTED of a retry that succeeded."""
+    """Store SCHEDULED and STARTED of a task that led to something."""
     if task.stored:
         return
     timeout = task.start_to_close_timeout
-    step.append(_scheduled(step.recorded, timeout, task.attempt), at=task.scheduled_at)
-    step.append(_started(task), at=task.started_at)
+    step.append(task_events.scheduled(step.recorded, timeout, task.attempt), at=task.scheduled_at)
+    step.append(task_events.started(task), at=task.started_at)
 
 
 def succeed(step: Step) -> None:
@@ -157,6 +169,18 @@ def time_out(step: Step, task: TaskClaim) -> None:
     problem = ("category=WorkflowTaskTimedOut", "cause=WorkflowTaskTimedOutCauseStartToClose")
     flushed = _end_attempt(step, task, attributes, problem)
     schedule(step, attempt=1 if flushed else task.attempt + 1)
+
+
+def not_taken(step: Step, task: TaskClaim) -> None:
+    """No worker took a speculative task in time: one that waits for ever takes its place."""
+    step.store_task(task)
+    step.append(
+        events.WorkflowTaskTimedOut(
+            scheduled_event_id=task.scheduled_event_id, timeout_type=TimeoutType.SCHEDULE_TO_START
+        )
+    )
+    step.volatile.task = None
+    schedule(step)
 
 
 def fail(
@@ -192,7 +216,9 @@ def fail(
 def force_close(step: Step) -> None:
     """The run ends: a started task fails, what waits is written, no task follows."""
     task = step.started_task
-    if task is not None and task.stored:
+    step.volatile.task = None
+    if task is not None and (task.stored or task.is_speculative):
+        write_out(step, task)
         step.append(
             events.WorkflowTaskFailed(
                 scheduled_event_id=task.scheduled_event_id,
@@ -201,7 +227,6 @@ def force_close(step: Step) -> None:
                 identity=ENGINE_IDENTITY,
             )
         )
-    step.volatile.task = None
     buffer.flush(step, task.started_at if task else None)
 
 
@@ -226,13 +251,14 @@ def announce(step: Step, task: TaskClaim) -> None:
 
 
 def transient_events(recorded: Recorded, task: TaskClaim) -> list[Message]:
-    """SCHEDULED and STARTED of a retry that is not stored; none once other events came between."""
+    """SCHEDULED and STARTED of a task that is not stored; none once other events came between."""
     if task.stored or task.scheduled_event_id != recorded.next_event_id:
         return []
-    shown: list[Message] = [_scheduled(recorded, task.start_to_close_timeout, task.attempt)]
+    timeout = task.start_to_close_timeout
+    shown: list[Message] = [task_events.scheduled(recorded, timeout, task.attempt)]
     if task.started_at is not None:
         # the server leaves the worker's identity out of what it does not store
-        shown.append(msgspec.structs.replace(_started(task), identity=""))
+        shown.append(msgspec.structs.replace(task_events.started(task), identity=""))
     return shown
 
 
@@ -241,9 +267,10 @@ def _end_attempt(
 ) -> bool:
     """End a task that led to nothing; whether something waited for its end."""
     volatile = step.volatile
-    if task.stored:
-        step.append(attributes)
     volatile.task = None
+    if task.stored or task.is_speculative:
+        write_out(step, task)
+        step.append(attributes)
     volatile.closing = False
     volatile.task_problems += 1
     volatile.last_problem = problem
@@ -251,27 +278,6 @@ def _end_attempt(
     if volatile.task_problems >= step.limits.reported_problems:
         step.change.reported_problems = problem
     return bool(buffer.flush(step, task.started_at or step.now))
-
-
-def _scheduled(
-    recorded: Recorded, timeout: timedelta, attempt: int
-) -> events.WorkflowTaskScheduled:
-    return events.WorkflowTaskScheduled(
-        task_queue=TaskQueue(name=recorded.task_queue, kind=TaskQueueKind.NORMAL),
-        start_to_close_timeout=timeout,
-        attempt=attempt,
-    )
-
-
-def _started(task: TaskClaim) -> events.WorkflowTaskStarted:
-    return events.WorkflowTaskStarted(
-        scheduled_event_id=task.scheduled_event_id,
-        identity=task.identity,
-        request_id=task.request_id,
-        suggest_continue_as_new=task.suggest_continue_as_new,
-        suggest_continue_as_new_reasons=task.suggest_reasons,
-        history_size_bytes=task.history_bytes,
-    )
 
 
 def _reasons(recorded: Recorded, event_count: int, limits: Limits) -> tuple[Reason, ...]:

@@ -105,6 +105,7 @@ class RespondWorkflowTaskFailedRequest(Message, frozen=True):
     binary_checksum: str = ""  # deprecated
     namespace: str = ""
     resource_id: str = ""
+    messages: tuple[ProtocolMessage, ...] = ()
     worker_version: WorkerVersionStamp | None = None  # deprecated
     deployment: Deployment | None = None  # deprecated
     deployment_options: WorkerDeploymentOptions | None = None

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from wfcore.history.effects import NotifyHistory
+from wfcore.history.effects import NotifyHistory, NotifyUpdate
 from wfcore.protocol.enums import QueryResultType
 from wfcore.protocol.rpc.info import WorkflowQuery, WorkflowQueryResult
 from wfcore.service.ports import (
@@ -63,8 +63,22 @@ class DispatcherPorts(PortContract):
         dispatcher.dispatch((effect,))
         waiting.result(PATIENCE / 2)
 
+    def test_who_waits_for_an_update_is_told(self, dispatcher: Dispatcher, key: RunKey) -> None:
+        patience = timedelta(seconds=PATIENCE)
+        waiting = self.apart(lambda: dispatcher.wait_update(key, "u", 4, patience))
+        effect = NotifyUpdate(
+            namespace=key.namespace,
+            workflow_id=key.workflow_id,
+            run_id=key.run_id,
+            update_id="u",
+            version=5,
+        )
+        dispatcher.dispatch((effect,))
+        waiting.result(PATIENCE / 2)
+
     def test_a_wait_ends_in_time(self, dispatcher: Dispatcher, key: RunKey) -> None:
         self.apart(lambda: dispatcher.wait_history(key, 5, SHORT)).result(PATIENCE)
+        self.apart(lambda: dispatcher.wait_update(key, "u", 5, SHORT)).result(PATIENCE)
         self.apart(lambda: dispatcher.wait_tasks(key.namespace, key.workflow_id, SHORT)).result(
             PATIENCE
         )

@@ -73,3 +73,9 @@ def find_order(what: str) -> int:
         cursor.execute("SELECT count(*) FROM ledger WHERE what = %s AND attempt = 0", [what])
         count: int = cursor.fetchone()[0]
         return count
+
+
+@activity.defn
+def broken_statement() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT no_such_column")

@@ -56,6 +56,11 @@ def routed(self: Any, what: str) -> str:
         return str(self.request.delivery_info["routing_key"])
 
 
+@shared_task(name="shop.where", bind=True)
+def where(self: Any, what: str) -> str:
+    return str(self.request.delivery_info["routing_key"])
+
+
 @shared_task(name="shop.slow", soft_time_limit=1, time_limit=30)
 def slow(what: str) -> str:
     with ledger.entry(what):

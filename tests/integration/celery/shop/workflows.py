@@ -169,3 +169,14 @@ class FindOrder:
         return await workflow.execute_activity(
             activities.find_order, what, start_to_close_timeout=MINUTE
         )
+
+
+@workflow.defn
+class BrokenStatement:
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.execute_activity(
+            activities.broken_statement,
+            start_to_close_timeout=MINUTE,
+            retry_policy=RetryPolicy(maximum_attempts=2),
+        )
