@@ -31,7 +31,7 @@ from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.json_form import from_json, to_json
 from wfcore.protocol.message import Message
 from wfcore.protocol.rpc import activity_tasks, updates, workflow_tasks, workflows
-from wfcore.service.host import Arrivals
+from wfcore.service.host import Arrivals, Carrier
 from wfcore.service.ports import Ids
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.testing.memory_ports import (
@@ -83,12 +83,18 @@ class Probe:
         on_dispatch: Callable[[Effect], None] | None = None,
         clock: SimulatedClock | None = None,
         ids: Ids | None = None,
+        carrier: Carrier | None = None,
     ) -> None:
         self.clock = clock or SimulatedClock()
         self.store = MemoryStore(self.clock)
         self.dispatcher = MemoryDispatcher(self.clock, on_dispatch)
         self.service = WorkflowService(
-            self.store, self.dispatcher, ids or SequentialIds(), SERVERS[server], arrivals
+            self.store,
+            self.dispatcher,
+            ids or SequentialIds(),
+            SERVERS[server],
+            arrivals,
+            carrier=carrier,
         )
         self.queue = "q-probe"
         self.workflow_ids: list[str] = []

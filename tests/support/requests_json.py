@@ -107,6 +107,25 @@ def continue_as_new(**attributes: Any) -> Json:
     return command("CONTINUE_AS_NEW_WORKFLOW_EXECUTION", attributes)
 
 
+def start_child(workflow_id: str, **attributes: Any) -> Json:
+    attributes.setdefault("workflowType", {"name": "child"})
+    return command("START_CHILD_WORKFLOW_EXECUTION", {"workflowId": workflow_id, **attributes})
+
+
+def signal_external(workflow_id: str, name: str = "s", run_id: str = "", **attributes: Any) -> Json:
+    target = {"workflowId": workflow_id, "runId": run_id}
+    return command(
+        "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION",
+        {"execution": target, "signalName": name, **attributes},
+    )
+
+
+def cancel_external(workflow_id: str, **attributes: Any) -> Json:
+    return command(
+        "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION", {"workflowId": workflow_id, **attributes}
+    )
+
+
 def marker(name: str = "m", **attributes: Any) -> Json:
     return command("RECORD_MARKER", {"markerName": name, **attributes})
 
