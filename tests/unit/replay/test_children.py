@@ -200,7 +200,11 @@ def test_try_cancel_asks_the_child_and_goes_on() -> None:
         "COMPLETE_WORKFLOW_EXECUTION",
     ]
     assert found[0].attributes == commands.RequestCancelExternalWorkflowExecution(
-        namespace="test", workflow_id="child-1", child_workflow_only=True, reason="enough"
+        namespace="test",
+        workflow_id="child-1",
+        run_id=CHILD_RUN,
+        child_workflow_only=True,
+        reason="enough",
     )
     assert run.result() == CANCELLED
 
