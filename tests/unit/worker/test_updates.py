@@ -58,11 +58,11 @@ class Cart:
         return self.total
 
     @workflow.update
-    def set(self, total: int) -> int:
+    def put(self, total: int) -> int:
         self.total = total
         return total
 
-    @set.validator
+    @put.validator
     def check(self, total: int) -> None:
         if total < 0:
             raise ApplicationError("below nothing", type="Negative")
@@ -98,7 +98,7 @@ async def _send(world: World, call: Any) -> Any:
 async def test_a_live_instance_goes_on_with_an_update(world: World) -> None:
     handle = await _start(world)
     world.settle()
-    assert await _send(world, handle.execute_update(Cart.set, 5)) == 5
+    assert await _send(world, handle.execute_update(Cart.put, 5)) == 5
     assert (await kinds(handle))[4:] == DONE
     await handle.signal(Cart.finish)
     world.settle()
@@ -121,12 +121,12 @@ async def test_a_refusal_throws_the_instance_out_and_leaves_no_event(world: Worl
     handle = await _start(world)
     world.settle()
     with pytest.raises(WorkflowUpdateFailedError) as caught:
-        await _send(world, handle.execute_update(Cart.set, -1))
+        await _send(world, handle.execute_update(Cart.put, -1))
     assert isinstance(caught.value.cause, ApplicationError)
     assert caught.value.cause.type == "Negative"
     assert world.cache.statistics.size == 0
     assert len(await kinds(handle)) == 4
-    assert await _send(world, handle.execute_update(Cart.set, 3)) == 3
+    assert await _send(world, handle.execute_update(Cart.put, 3)) == 3
     assert made == ["cart", "cart"]
     assert (await kinds(handle))[4:] == DONE
 
@@ -134,7 +134,7 @@ async def test_a_refusal_throws_the_instance_out_and_leaves_no_event(world: Worl
 async def test_a_refusal_in_the_first_task_lets_the_start_wait_on(world: World) -> None:
     handle = await _start(world, start_delay=timedelta(seconds=60))
     with pytest.raises(WorkflowUpdateFailedError):
-        await _send(world, handle.execute_update(Cart.set, -1))
+        await _send(world, handle.execute_update(Cart.put, -1))
     assert world.cache.statistics.size == 0
     assert await kinds(handle) == [EventType.WORKFLOW_EXECUTION_STARTED]
     world.pass_time(61)
@@ -147,7 +147,7 @@ async def test_an_unknown_update_is_refused_with_what_is_known(world: World) -> 
     world.settle()
     with pytest.raises(WorkflowUpdateFailedError) as caught:
         await _send(world, handle.execute_update("unheard"))
-    assert "known updates: [add set]" in str(caught.value.cause)
+    assert "known updates: [add put]" in str(caught.value.cause)
 
 
 class Reverse(PayloadCodec):
@@ -167,7 +167,7 @@ async def test_a_codec_is_on_all_that_events_hold_of_an_update() -> None:
     world = World([Cart], [price], data_converter=converter)
     handle = await _start(world)
     await asyncio.to_thread(world.settle)
-    assert await _send(world, handle.execute_update(Cart.set, 123)) == 123
+    assert await _send(world, handle.execute_update(Cart.put, 123)) == 123
     accepted, completed = (event.attributes for event in (await handle.fetch_history()).events[7:])
     assert isinstance(accepted, WorkflowExecutionUpdateAccepted)
     assert accepted.accepted_request is not None
