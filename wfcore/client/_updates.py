@@ -110,6 +110,17 @@ class WorkflowUpdateHandle(Generic[LocalReturnType]):
         """The run that has the update; None means the current one."""
         return self._workflow_run_id
 
+    def over(self, client: Client) -> WorkflowUpdateHandle[LocalReturnType]:
+        """The same handle over another client."""
+        return WorkflowUpdateHandle(
+            client,
+            self.id,
+            self.workflow_id,
+            workflow_run_id=self.workflow_run_id,
+            result_type=self._result_type,
+            known_outcome=self._known_outcome,
+        )
+
     async def result(
         self,
         *,
