@@ -8,38 +8,27 @@ own asynchronous client.
     handle = get_client().start_workflow(Order.run, order.pk, id=f"order-{order.pk}")
 """
 
-import threading
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from concurrent.futures import Future
 from datetime import timedelta
 from functools import partial
-from time import monotonic
 from typing import Any, TypeVar
 
 from asgiref.sync import sync_to_async
-from django.db import connections
 
 from wfapp import wiring
 from wfapp.conf import config
-from wfapp.dispatch.connections import surviving
+from wfapp.dispatch.calls import AsyncCalls, InlineCalls, deadline_in, in_thread
 from wfapp.dispatch.queues import DEFAULT_TASK_QUEUE
-from wfapp.store import DjangoStore
 from wfcore import client as core
 from wfcore.common import UNSET
 from wfcore.exceptions import (
-    DeadlineExceededError,
     TransactionAliasError,
     WaitInsideTransactionError,
 )
-from wfcore.workflow import WorkflowDefinition
+from wfcore.workflow import UpdateDefinition, WorkflowDefinition
 
-_Request = TypeVar("_Request")
-_Response = TypeVar("_Response")
 T = TypeVar("T")
-
-#: How long a call outside of a transaction waits for a database that is away.
-PATIENCE = timedelta(seconds=10)
 
 
 def get_client(namespace: str = "") -> "WorkflowClient":
@@ -51,7 +40,7 @@ def get_client(namespace: str = "") -> "WorkflowClient":
 def get_async_client(namespace: str = "") -> core.Client:
     """Temporal's client over the project's database and broker."""
     name = namespace or config().namespace
-    return wiring.part(f"async client {name}", lambda: _make(name, AsyncCalls()))
+    return wiring.part(f"async client {name}", lambda: _make(name, AsyncCalls(wiring.get_store)))
 
 
 def _make(namespace: str, calls: core.Calls) -> core.Client:
@@ -132,6 +121,76 @@ class WorkflowClient:
         handle = await self.astart_workflow(*args, **options)
         return await handle.aresult(timeout=timeout)
 
+    def execute_update_with_start_workflow(
+        self,
+        update: str | Callable[..., Any],
+        arg: Any = UNSET,
+        *,
+        start_workflow_operation: core.WithStartWorkflowOperation[Any, Any],
+        timeout: timedelta | None = None,
+        **options: Any,
+    ) -> Any:
+        """Start a workflow unless it is open, send it an update, and wait for its result.
+
+        Raises:
+            WorkflowUpdateFailedError: the update was refused or failed.
+            WorkflowAlreadyStartedError: the policies don't allow to start or use the workflow.
+            WorkflowUpdateRPCTimeoutOrCancelledError: it did not end within `timeout`.
+            WaitInsideTransactionError: a transaction is open; nothing was started.
+        """
+        _refuse_to_wait("execute_update_with_start_workflow()")
+        call = partial(
+            _limited(self._inline, timeout).execute_update_with_start_workflow,
+            update,
+            arg,
+            start_workflow_operation=start_workflow_operation,
+            **options,
+        )
+        return core.run_inline(call())
+
+    async def aexecute_update_with_start_workflow(
+        self,
+        *args: Any,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the twin's name
+        **options: Any,
+    ) -> Any:
+        """As `execute_update_with_start_workflow`; a wait holds a thread, not the event loop."""
+        client = _asynchronous(self._inline, timeout)
+        return await client.execute_update_with_start_workflow(*args, **options)
+
+    def start_update_with_start_workflow(
+        self,
+        update: str | Callable[..., Any],
+        arg: Any = UNSET,
+        *,
+        start_workflow_operation: core.WithStartWorkflowOperation[Any, Any],
+        wait_for_stage: core.WorkflowUpdateStage,
+        timeout: timedelta | None = None,
+        **options: Any,
+    ) -> "WorkflowUpdateHandle":
+        """The same, waiting until the update is accepted or has ended."""
+        _refuse_to_wait("start_update_with_start_workflow()")
+        call = partial(
+            _limited(self._inline, timeout).start_update_with_start_workflow,
+            update,
+            arg,
+            start_workflow_operation=start_workflow_operation,
+            wait_for_stage=wait_for_stage,
+            **options,
+        )
+        return WorkflowUpdateHandle(self._inline, core.run_inline(call()))
+
+    async def astart_update_with_start_workflow(
+        self,
+        *args: Any,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the twin's name
+        **options: Any,
+    ) -> "WorkflowUpdateHandle":
+        """As `start_update_with_start_workflow`; a wait holds a thread, not the event loop."""
+        client = _asynchronous(self._inline, timeout)
+        handle = await client.start_update_with_start_workflow(*args, **options)
+        return WorkflowUpdateHandle(self._inline, handle)
+
     def get_workflow_handle(
         self,
         workflow_id: str,
@@ -205,10 +264,7 @@ class WorkflowHandle:
             DeadlineExceededError: it did not end within `timeout`.
         """
         _refuse_to_wait("result()")
-        handle = self._inner
-        if timeout is not None:
-            calls = InlineCalls(wiring.get_store(), deadline=monotonic() + timeout.total_seconds())
-            handle = _moved(handle, _make(self._client.namespace, calls))
+        handle = _moved(self._inner, _limited(self._client, timeout))
         return core.run_inline(handle.result(follow_runs=follow_runs))
 
     async def aresult(
@@ -218,8 +274,7 @@ class WorkflowHandle:
         follow_runs: bool = True,
     ) -> Any:
         """As `result`; a wait holds a thread, not the event loop."""
-        calls = AsyncCalls(monotonic() + timeout.total_seconds() if timeout is not None else None)
-        handle = _moved(self._inner, _make(self._client.namespace, calls))
+        handle = _moved(self._inner, _asynchronous(self._client, timeout))
         return await handle.result(follow_runs=follow_runs)
 
     def signal(
@@ -255,8 +310,91 @@ class WorkflowHandle:
 
     async def aquery(self, *args: Any, **options: Any) -> Any:
         """As `query`; a wait holds a thread, not the event loop."""
-        handle = _moved(self._inner, _make(self._client.namespace, AsyncCalls()))
+        handle = _moved(self._inner, _asynchronous(self._client))
         return await handle.query(*args, **options)
+
+    def execute_update(
+        self,
+        update: str | Callable[..., Any],
+        arg: Any = UNSET,
+        *,
+        timeout: timedelta | None = None,
+        **options: Any,
+    ) -> Any:
+        """Send an update and wait for its result.
+
+        Args:
+            timeout: how long to wait; the update goes on when it is over.
+            options: as of `wfcore.client.WorkflowHandle.execute_update`.
+
+        Raises:
+            WorkflowUpdateFailedError: it was refused or failed, or the workflow ended before it.
+            WorkflowUpdateRPCTimeoutOrCancelledError: it did not end within `timeout`.
+            WaitInsideTransactionError: a transaction is open.
+        """
+        _refuse_to_wait("execute_update()")
+        handle = _moved(self._inner, _limited(self._client, timeout))
+        call = partial(handle.execute_update, update, arg, **options)
+        return core.run_inline(call())
+
+    async def aexecute_update(
+        self,
+        *args: Any,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the twin's name
+        **options: Any,
+    ) -> Any:
+        """As `execute_update`; a wait holds a thread, not the event loop."""
+        handle = _moved(self._inner, _asynchronous(self._client, timeout))
+        return await handle.execute_update(*args, **options)
+
+    def start_update(
+        self,
+        update: str | Callable[..., Any],
+        arg: Any = UNSET,
+        *,
+        wait_for_stage: core.WorkflowUpdateStage,
+        timeout: timedelta | None = None,
+        **options: Any,
+    ) -> "WorkflowUpdateHandle":
+        """Send an update and wait until it is accepted or has ended; see `execute_update`."""
+        _refuse_to_wait("start_update()")
+        handle = _moved(self._inner, _limited(self._client, timeout))
+        call = partial(handle.start_update, update, arg, wait_for_stage=wait_for_stage, **options)
+        return WorkflowUpdateHandle(self._client, core.run_inline(call()))
+
+    async def astart_update(
+        self,
+        *args: Any,
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the twin's name
+        **options: Any,
+    ) -> "WorkflowUpdateHandle":
+        """As `start_update`; a wait holds a thread, not the event loop."""
+        handle = _moved(self._inner, _asynchronous(self._client, timeout))
+        return WorkflowUpdateHandle(self._client, await handle.start_update(*args, **options))
+
+    def get_update_handle(
+        self,
+        id: str,  # noqa: A002 - Temporal\'s name
+        *,
+        workflow_run_id: str | None = None,
+        result_type: Any = None,
+    ) -> "WorkflowUpdateHandle":
+        """A handle for an update that was sent; nothing is looked up."""
+        inner = self._inner.get_update_handle(
+            id, workflow_run_id=workflow_run_id, result_type=result_type
+        )
+        return WorkflowUpdateHandle(self._client, inner)
+
+    def get_update_handle_for(
+        self,
+        update: Callable[..., Any],
+        id: str,  # noqa: A002 - Temporal\'s name
+        *,
+        workflow_run_id: str | None = None,
+    ) -> "WorkflowUpdateHandle":
+        """A handle whose result has the type that this update's method tells."""
+        _, result_type = UpdateDefinition.name_and_result_type(update)
+        return self.get_update_handle(id, workflow_run_id=workflow_run_id, result_type=result_type)
 
     def cancel(self, *, reason: str = "", detached: bool = False) -> None:
         """Ask the workflow to cancel itself; inside a transaction after the commit.
@@ -306,93 +444,52 @@ class WorkflowHandle:
         return await sync_to_async(self.fetch_history)()
 
 
-class InlineCalls:
-    """Calls in the calling thread and its transaction; outside of one they outlive an outage."""
+class WorkflowUpdateHandle:
+    """Names an update and gives its result, to sync code; `aresult` is the async twin.
 
-    def __init__(self, store: DjangoStore, *, deadline: float | None = None) -> None:
-        self._store = store
-        self._deadline = deadline
+    Attributes:
+        id: the update's id.
+        workflow_id: the workflow's id.
+        workflow_run_id: the run that has the update; None means the current one.
+    """
 
-    async def make(
+    def __init__(self, client: core.Client, inner: core.WorkflowUpdateHandle[Any]) -> None:
+        self._client = client
+        self._inner = inner
+        self.id = inner.id
+        self.workflow_id = inner.workflow_id
+        self.workflow_run_id = inner.workflow_run_id
+
+    def result(self, *, timeout: timedelta | None = None) -> Any:
+        """Wait for the update's end and give its result.
+
+        Raises:
+            WorkflowUpdateFailedError: it was refused or failed, or the workflow ended before it.
+            WorkflowUpdateRPCTimeoutOrCancelledError: it did not end within `timeout`.
+            WaitInsideTransactionError: a transaction is open.
+        """
+        _refuse_to_wait("result()")
+        return core.run_inline(self._inner.over(_limited(self._client, timeout)).result())
+
+    async def aresult(
         self,
-        method: Callable[[_Request], _Response],
-        request: _Request,
         *,
-        time_limit: timedelta | None = None,
-        waits: bool = False,
-    ) -> _Response:
-        """See `wfcore.client.Calls.make`; only a call that waits can be given up."""
-        call = partial(method, request)
-        if not self._store.inside_callers_transaction():
-            call = partial(surviving, call, alias=self._store.alias, patience=PATIENCE)
-        seconds = _left(self._deadline, time_limit)
-        if seconds is None or not waits:
-            return call()
-        try:
-            return _in_thread(call).result(max(seconds, 0.0))
-        except TimeoutError:
-            raise DeadlineExceededError("Timeout expired") from None
+        timeout: timedelta | None = None,  # noqa: ASYNC109 - the twin's name
+    ) -> Any:
+        """As `result`; a wait holds a thread, not the event loop."""
+        return await self._inner.over(_asynchronous(self._client, timeout)).result()
 
 
-class AsyncCalls:
-    """Calls of coroutines: short ones in Django's thread for sync code, waits in their own."""
-
-    def __init__(self, deadline: float | None = None) -> None:
-        self._deadline = deadline
-
-    async def make(
-        self,
-        method: Callable[[_Request], _Response],
-        request: _Request,
-        *,
-        time_limit: timedelta | None = None,
-        waits: bool = False,
-    ) -> _Response:
-        """See `wfcore.client.Calls.make`."""
-        store = wiring.get_store()
-        seconds = _left(self._deadline, time_limit)
-        call = partial(InlineCalls(store).make, method, request)
-        if not waits:
-            return await sync_to_async(lambda: core.run_inline(call()))()
-        waiting = _in_thread(lambda: core.run_inline(call()))
-        return await _awaited(waiting, seconds)
+def _limited(client: core.Client, timeout: timedelta | None) -> core.Client:
+    """The same client, whose calls are given up after that time."""
+    if timeout is None:
+        return client
+    return _make(client.namespace, InlineCalls(wiring.get_store(), deadline_in(timeout)))
 
 
-async def _awaited(waiting: "Future[T]", seconds: float | None) -> T:
-    import asyncio  # noqa: PLC0415 - here alone; sync users never need it
-
-    try:
-        async with asyncio.timeout(seconds):
-            return await asyncio.wrap_future(waiting)
-    except TimeoutError:
-        raise DeadlineExceededError("Timeout expired") from None
-
-
-def _left(deadline: float | None, time_limit: timedelta | None) -> float | None:
-    """Seconds that a call may take."""
-    bounds = [] if time_limit is None else [time_limit.total_seconds()]
-    if deadline is not None:
-        bounds.append(deadline - monotonic())
-    return min(bounds) if bounds else None
-
-
-def _in_thread(call: Callable[[], T]) -> "Future[T]":
-    """Call in a thread with database connections of its own, which end with it."""
-    outcome: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            result = call()
-        except BaseException as error:  # noqa: BLE001 - raised where the outcome is asked for
-            outcome.set_exception(error)
-        else:
-            if not outcome.cancelled():
-                outcome.set_result(result)
-        finally:
-            connections.close_all()
-
-    threading.Thread(target=run, name="wfapp-call", daemon=True).start()
-    return outcome
+def _asynchronous(client: core.Client, timeout: timedelta | None = None) -> core.Client:
+    """A client for coroutines."""
+    return _make(client.namespace, AsyncCalls(wiring.get_store, deadline_in(timeout)))
 
 
 def _record(call: Callable[[], T], detached: bool) -> T:
@@ -402,7 +499,7 @@ def _record(call: Callable[[], T], detached: bool) -> T:
         TransactionAliasError: a transaction is open on another database.
     """
     if detached:
-        return _in_thread(call).result()
+        return in_thread(call).result()
     store = wiring.get_store()
     if not store.inside_callers_transaction() and (elsewhere := store.open_elsewhere()):
         raise TransactionAliasError(elsewhere, store.alias)

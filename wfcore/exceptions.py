@@ -545,15 +545,25 @@ class WorkflowNotReadyError(FailedPreconditionError):
 
 
 class MultiOperationExecutionError(RPCError):
-    """Update-with-start failed; `statuses` has one entry for each of its operations."""
+    """Update-with-start failed.
+
+    Attributes:
+        statuses: one entry for each of its operations, as in `google.rpc.Status`.
+        failed: the error of the operation that failed, if it is at hand; the other was given up.
+    """
 
     detail_type = "MultiOperationExecutionFailure"
 
     def __init__(
-        self, message: str, status: RPCStatusCode, statuses: Sequence[Mapping[str, Any]]
+        self,
+        message: str,
+        status: RPCStatusCode,
+        statuses: Sequence[Mapping[str, Any]],
+        failed: RPCError | None = None,
     ) -> None:
         super().__init__(message, status, detail={"statuses": list(statuses)})
         self.statuses = statuses
+        self.failed = failed
 
 
 class ResourceExhaustedError(_ServiceError):

@@ -64,7 +64,7 @@ __all__ = [
 ]
 
 #: scenario modules that name what does not exist yet
-LATER_MODULES = ("scenarios_updates",)
+LATER_MODULES: tuple[str, ...] = ()
 
 NAMESPACE = "default"
 CLIENT = "client-1"

@@ -4,7 +4,7 @@ A scenario is *later* when it needs a feature of `LATER`; what may differ stands
 its reason.
 """
 
-GROUPS = ("start", "delay", "tasks", "activities", "timers", "closing", "golden")
+GROUPS = ("start", "delay", "tasks", "activities", "timers", "closing", "messages", "golden")
 
 #: reason -> scenarios of these groups that need it
 LATER: dict[str, tuple[str, ...]] = {
@@ -33,7 +33,6 @@ LATER: dict[str, tuple[str, ...]] = {
         "pause-terminate",
         "pause-timer",
     ),
-    "updates": ("closed-refuses", "delay-update", "golden-update-first", "golden-updates"),
     "cron": ("golden-cron-next-run",),
     "eager start": ("start-eager",),
     "completion callbacks": ("conflict-attach-callback", "start-with-callback"),
@@ -66,6 +65,10 @@ DIFFERENT: dict[str, str] = {
         "Temporal's SDK refuses the result before it is sent and reports a retryable failure of "
         "its own; here the engine refuses it as the server does when it gets it: not retryable, "
         "since a repetition can't succeed"
+    ),
+    "update-fails-task": (
+        "the server's task came from a sticky queue, where a failure doesn't raise the attempt; "
+        "here are no sticky queues"
     ),
     "task-deadlock": "the failure names the class of the error, which is this project's own",
 }

@@ -10,6 +10,8 @@ from wfcore.client._errors import (
     WorkflowFailureError,
     WorkflowQueryFailedError,
     WorkflowQueryRejectedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
 )
 from wfcore.client._executions import (
     WorkflowExecution,
@@ -31,11 +33,20 @@ from wfcore.client._interceptor import (
     QueryWorkflowInput,
     SignalWorkflowInput,
     StartWorkflowInput,
+    StartWorkflowUpdateInput,
+    StartWorkflowUpdateWithStartInput,
     TerminateWorkflowInput,
+    UpdateWithStartStartWorkflowInput,
+    UpdateWithStartUpdateWorkflowInput,
 )
 from wfcore.client._iterators import (
     WorkflowExecutionAsyncIterator,
     WorkflowHistoryEventAsyncIterator,
+)
+from wfcore.client._updates import (
+    WithStartWorkflowOperation,
+    WorkflowUpdateHandle,
+    WorkflowUpdateStage,
 )
 from wfcore.common import HeaderCodecBehavior
 from wfcore.exceptions import RPCError, RPCStatusCode
@@ -63,8 +74,13 @@ __all__ = [
     "RPCTimeoutOrCancelledError",
     "SignalWorkflowInput",
     "StartWorkflowInput",
+    "StartWorkflowUpdateInput",
+    "StartWorkflowUpdateWithStartInput",
     "TerminateWorkflowInput",
     "ThreadCalls",
+    "UpdateWithStartStartWorkflowInput",
+    "UpdateWithStartUpdateWorkflowInput",
+    "WithStartWorkflowOperation",
     "WorkflowContinuedAsNewError",
     "WorkflowExecution",
     "WorkflowExecutionAsyncIterator",
@@ -79,6 +95,10 @@ __all__ = [
     "WorkflowHistoryEventFilterType",
     "WorkflowQueryFailedError",
     "WorkflowQueryRejectedError",
+    "WorkflowUpdateFailedError",
+    "WorkflowUpdateHandle",
+    "WorkflowUpdateRPCTimeoutOrCancelledError",
+    "WorkflowUpdateStage",
     "default_identity",
     "register_host",
     "run_inline",

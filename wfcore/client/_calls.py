@@ -12,18 +12,18 @@ from datetime import timedelta
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
-from wfcore.exceptions import (
-    AbortedError,
-    DeadlineExceededError,
-    ResourceExhaustedError,
-    UnavailableError,
-)
+from wfcore.exceptions import DeadlineExceededError, RPCError, RPCStatusCode
 
 _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 _T = TypeVar("_T")
 
-_PASSING = (UnavailableError, ResourceExhaustedError, AbortedError)
+#: What fails so may not fail the next time.
+PASSING = (
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.ABORTED,
+)
 _FIRST_WAIT_SECONDS = 0.1
 _GROWTH = 1.5
 _LONGEST_WAIT_SECONDS = 5.0
@@ -86,7 +86,9 @@ class ThreadCalls:
                 if waits:
                     return await _in_daemon(self._waiters, method, request)
                 return await asyncio.to_thread(method, request)
-            except _PASSING:
+            except RPCError as err:
+                if err.status not in PASSING:
+                    raise
                 if loop.time() + wait_seconds > give_up:
                     raise
             await asyncio.sleep(wait_seconds)

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, Required, Self, TypedDict, Unpack, overload
 
 from wfcore.client._calls import Calls, ThreadCalls
 from wfcore.client._executions import WorkflowExecutionCount
-from wfcore.client._handles import ReturnType, SelfType, WorkflowHandle
+from wfcore.client._handles import WorkflowHandle
 from wfcore.client._host import connect_host
 from wfcore.client._impl import ClientImpl
 from wfcore.client._interceptor import (
@@ -21,6 +21,8 @@ from wfcore.client._interceptor import (
     StartWorkflowInput,
 )
 from wfcore.client._iterators import WorkflowExecutionAsyncIterator
+from wfcore.client._update_with_start import ClientUpdates
+from wfcore.client._updates import ReturnType, SelfType
 from wfcore.common import (
     UNSET,
     HeaderCodecBehavior,
@@ -101,7 +103,7 @@ def default_identity() -> str:
     return f"{os.getpid()}@{socket.gethostname()}"
 
 
-class Client:
+class Client(ClientUpdates):
     """Starts workflows and talks to them; used by any number of coroutines.
 
     Args:

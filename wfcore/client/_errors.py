@@ -54,5 +54,30 @@ class AsyncActivityCancelledError(TemporalError):
         self.details = details
 
 
+class WorkflowUpdateFailedError(TemporalError):
+    """The update was refused or failed, or the workflow ended before it; `cause` tells why.
+
+    Raised by `WorkflowUpdateHandle.result` and `WorkflowHandle.execute_update`.
+    """
+
+    def __init__(self, cause: BaseException) -> None:
+        super().__init__("Workflow update failed")
+        self.__cause__ = cause
+
+    @property
+    def cause(self) -> BaseException:
+        """Why it failed."""
+        if self.__cause__ is None:
+            raise RuntimeError("the cause of an update's failure was taken away")
+        return self.__cause__
+
+
 class RPCTimeoutOrCancelledError(TemporalError):
     """A call ended by its time limit or by its caller."""
+
+
+class WorkflowUpdateRPCTimeoutOrCancelledError(RPCTimeoutOrCancelledError):
+    """A call that waited for an update ended so; the update itself goes on."""
+
+    def __init__(self) -> None:
+        super().__init__("Timeout or cancellation waiting for update")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, overload
 
 from wfcore import exceptions
 from wfcore.client._errors import WorkflowContinuedAsNewError, WorkflowFailureError
 from wfcore.client._executions import WorkflowExecutionDescription
+from wfcore.client._handle_updates import HandleUpdates
 from wfcore.client._history import WorkflowHistory, WorkflowHistoryEventFilterType
 from wfcore.client._interceptor import (
     CancelWorkflowInput,
@@ -19,6 +20,7 @@ from wfcore.client._interceptor import (
     SignalWorkflowInput,
     TerminateWorkflowInput,
 )
+from wfcore.client._updates import LocalReturnType, ReturnType, SelfType
 from wfcore.common import UNSET, QueryRejectCondition, arg_or_args
 from wfcore.converter import DataConverter, WorkflowSerializationContext
 from wfcore.exceptions import CancelledError, TerminatedError, TimeoutType
@@ -45,15 +47,12 @@ if TYPE_CHECKING:
     from wfcore.client._client import Client
     from wfcore.client._iterators import WorkflowHistoryEventAsyncIterator
 
-SelfType = TypeVar("SelfType")
-ReturnType = TypeVar("ReturnType")
-LocalReturnType = TypeVar("LocalReturnType")
 
 _ALL = WorkflowHistoryEventFilterType.ALL_EVENT
 _CLOSE = WorkflowHistoryEventFilterType.CLOSE_EVENT
 
 
-class WorkflowHandle(Generic[SelfType, ReturnType]):
+class WorkflowHandle(HandleUpdates[SelfType], Generic[SelfType, ReturnType]):
     """Names a workflow by its id and talks to it; made by `Client`.
 
     Attributes:

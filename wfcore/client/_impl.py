@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,17 @@ from wfcore.client._interceptor import (
     QueryWorkflowInput,
     SignalWorkflowInput,
     StartWorkflowInput,
+    StartWorkflowUpdateInput,
+    StartWorkflowUpdateWithStartInput,
     TerminateWorkflowInput,
+    UpdateWithStartStartWorkflowInput,
+    UpdateWithStartUpdateWorkflowInput,
 )
 from wfcore.client._iterators import (
     WorkflowExecutionAsyncIterator,
     WorkflowHistoryEventAsyncIterator,
 )
+from wfcore.client._updates import WorkflowUpdateHandle, WorkflowUpdateStage, waiting_call
 from wfcore.common import HeaderCodecBehavior
 from wfcore.converter import (
     DataConverter,
@@ -37,6 +42,7 @@ from wfcore.converter import (
     versioning_override_to_protocol,
 )
 from wfcore.exceptions import (
+    MultiOperationExecutionError,
     QueryFailedError,
     WorkflowAlreadyStartedError,
     WorkflowExecutionAlreadyStartedError,
@@ -48,8 +54,15 @@ from wfcore.protocol.enums import (
     WorkflowIdConflictPolicy,
     WorkflowIdReusePolicy,
 )
+from wfcore.protocol.enums import UpdateWorkflowExecutionLifecycleStage as Stage
 from wfcore.protocol.payloads import Header, Payload, Payloads, UserMetadata
 from wfcore.protocol.rpc.info import WorkflowExecutionInfo, WorkflowQuery
+from wfcore.protocol.rpc.updates import (
+    ExecuteMultiOperationRequest,
+    ExecuteMultiOperationRequestOperation,
+    UpdateWorkflowExecutionRequest,
+    UpdateWorkflowExecutionResponse,
+)
 from wfcore.protocol.rpc.workflows import (
     CountWorkflowExecutionsRequest,
     DescribeWorkflowExecutionRequest,
@@ -58,8 +71,10 @@ from wfcore.protocol.rpc.workflows import (
     SignalWithStartWorkflowExecutionRequest,
     SignalWorkflowExecutionRequest,
     StartWorkflowExecutionRequest,
+    StartWorkflowExecutionResponse,
     TerminateWorkflowExecutionRequest,
 )
+from wfcore.protocol.updates import Input, Meta, Request, WaitPolicy
 
 if TYPE_CHECKING:
     from wfcore.client._client import Client
@@ -105,12 +120,7 @@ class ClientImpl(OutboundInterceptor):
                 )
                 run_id, first_run_id = signalled.run_id, signalled.first_execution_run_id
         except WorkflowExecutionAlreadyStartedError as err:
-            raise WorkflowAlreadyStartedError(
-                input.id,
-                input.workflow,
-                run_id=err.run_id or None,
-                first_run_id=err.first_execution_run_id or None,
-            ) from err
+            raise _already_started(input, err) from err
         return WorkflowHandle(
             client,
             input.id,
@@ -119,8 +129,10 @@ class ClientImpl(OutboundInterceptor):
             result_type=input.ret_type,
         )
 
-    async def _start_fields(self, input: StartWorkflowInput) -> dict[str, Any]:
-        """What start and signal-with-start have in common."""
+    async def _start_fields(
+        self, input: StartWorkflowInput | UpdateWithStartStartWorkflowInput
+    ) -> dict[str, Any]:
+        """What all kinds of start have in common."""
         converter = self._converter(input.id)
         fields: dict[str, Any] = {
             "namespace": self._client.namespace,
@@ -249,6 +261,120 @@ class ClientImpl(OutboundInterceptor):
             warnings.warn(f"Expected single query result, got {len(results)}", stacklevel=2)
         return results[0] if results else None
 
+    # --- updates ---
+
+    async def start_workflow_update(
+        self, input: StartWorkflowUpdateInput
+    ) -> WorkflowUpdateHandle[Any]:
+        """Send an update and wait for its stage; until it is accepted, it is sent again.
+
+        Raises:
+            WorkflowUpdateRPCTimeoutOrCancelledError: the call was given up.
+        """
+        request = await self._update_request(
+            input, input.id, input.run_id, input.first_execution_run_id
+        )
+        method = self._client.service.update_workflow_execution
+        while True:
+            answer = await waiting_call(self._client, method, request, input.rpc_timeout)
+            if answer.stage >= Stage.ACCEPTED:
+                return await self._update_handle(input, input.id, answer)
+
+    async def start_update_with_start_workflow(
+        self, input: StartWorkflowUpdateWithStartInput
+    ) -> WorkflowUpdateHandle[Any]:
+        """Start a workflow unless it is open, and send it an update.
+
+        Raises:
+            WorkflowAlreadyStartedError: the policies allow neither.
+            WorkflowUpdateRPCTimeoutOrCancelledError: the call was given up.
+        """
+        has_started = False
+
+        def on_start(answer: StartWorkflowExecutionResponse) -> None:
+            nonlocal has_started
+            if not has_started:
+                has_started = True
+                input._on_start(answer)  # noqa: SLF001 - Temporal's name
+
+        try:
+            return await self._update_with_start(input, on_start)
+        except BaseException as err:
+            told = _failed(input.start_workflow_input, err)
+            if not has_started:
+                input._on_start_error(told)  # noqa: SLF001 - Temporal's name
+            if told is err:
+                raise
+            raise told from err
+
+    async def _update_with_start(
+        self,
+        input: StartWorkflowUpdateWithStartInput,
+        on_start: Callable[[StartWorkflowExecutionResponse], None],
+    ) -> WorkflowUpdateHandle[Any]:
+        begin, update = input.start_workflow_input, input.update_workflow_input
+        start = StartWorkflowExecutionRequest(**await self._start_fields(begin))
+        operations = (
+            ExecuteMultiOperationRequestOperation(start_workflow=start),
+            ExecuteMultiOperationRequestOperation(
+                update_workflow=await self._update_request(update, begin.id)
+            ),
+        )
+        request = ExecuteMultiOperationRequest(
+            namespace=self._client.namespace, operations=operations
+        )
+        method = self._client.service.execute_multi_operation
+        while True:
+            answer = await waiting_call(self._client, method, request, input.rpc_timeout)
+            started, updated = (each for each in answer.responses)
+            if started.start_workflow is None or updated.update_workflow is None:
+                raise RuntimeError("update-with-start was answered by something else")
+            on_start(started.start_workflow)
+            if updated.update_workflow.stage >= Stage.ACCEPTED:
+                return await self._update_handle(update, begin.id, updated.update_workflow)
+
+    async def _update_request(
+        self,
+        input: StartWorkflowUpdateInput | UpdateWithStartUpdateWorkflowInput,
+        workflow_id: str,
+        run_id: str | None = None,
+        first_execution_run_id: str | None = None,
+    ) -> UpdateWorkflowExecutionRequest:
+        converter = self._converter(workflow_id)
+        meta = Meta(update_id=input.update_id or str(uuid.uuid4()), identity=self._client.identity)
+        asked = Input(
+            header=await self._header(converter, input.headers),
+            name=input.update,
+            args=await _arguments(converter, input.args),
+        )
+        return UpdateWorkflowExecutionRequest(
+            namespace=self._client.namespace,
+            workflow_execution=_execution(workflow_id, run_id),
+            first_execution_run_id=first_execution_run_id or "",
+            wait_policy=WaitPolicy(lifecycle_stage=Stage(input.wait_for_stage)),
+            request=Request(meta=meta, input=asked),
+        )
+
+    async def _update_handle(
+        self,
+        input: StartWorkflowUpdateInput | UpdateWithStartUpdateWorkflowInput,
+        workflow_id: str,
+        answer: UpdateWorkflowExecutionResponse,
+    ) -> WorkflowUpdateHandle[Any]:
+        ref = answer.update_ref
+        run = ref.workflow_execution if ref is not None else None
+        handle: WorkflowUpdateHandle[Any] = WorkflowUpdateHandle(
+            self._client,
+            ref.update_id if ref is not None else "",
+            workflow_id,
+            workflow_run_id=run.run_id if run is not None else None,
+            result_type=input.ret_type,
+            known_outcome=answer.outcome,
+        )
+        if input.wait_for_stage is WorkflowUpdateStage.COMPLETED:
+            await handle.outcome()
+        return handle
+
     # --- reading ---
 
     async def describe_workflow(self, input: DescribeWorkflowInput) -> WorkflowExecutionDescription:
@@ -304,6 +430,27 @@ class ClientImpl(OutboundInterceptor):
         if self._client.header_codec_behavior is HeaderCodecBehavior.CODEC:
             return await converter.encode_message(header, headers=True)
         return header
+
+
+def _already_started(
+    input: StartWorkflowInput | UpdateWithStartStartWorkflowInput,
+    error: WorkflowExecutionAlreadyStartedError,
+) -> WorkflowAlreadyStartedError:
+    return WorkflowAlreadyStartedError(
+        input.id,
+        input.workflow,
+        run_id=error.run_id or None,
+        first_run_id=error.first_execution_run_id or None,
+    )
+
+
+def _failed(input: UpdateWithStartStartWorkflowInput, error: BaseException) -> BaseException:
+    """What the caller of update-with-start is told."""
+    if not isinstance(error, MultiOperationExecutionError):
+        return error
+    if isinstance(error.failed, WorkflowExecutionAlreadyStartedError):
+        return _already_started(input, error.failed)
+    return error.failed or error
 
 
 def _execution(workflow_id: str, run_id: str | None) -> WorkflowExecution:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,7 @@ from wfcore.common import (
     WorkflowIDReusePolicy,
 )
 from wfcore.protocol.payloads import Payload
+from wfcore.protocol.rpc.workflows import StartWorkflowExecutionResponse
 
 if TYPE_CHECKING:
     from wfcore.client._handles import WorkflowHandle
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
         WorkflowExecutionAsyncIterator,
         WorkflowHistoryEventAsyncIterator,
     )
+    from wfcore.client._updates import WorkflowUpdateHandle, WorkflowUpdateStage
 
 
 @dataclass
@@ -159,6 +161,73 @@ class TerminateWorkflowInput:
     rpc_timeout: timedelta | None
 
 
+@dataclass
+class StartWorkflowUpdateInput:
+    """For `OutboundInterceptor.start_workflow_update`."""
+
+    id: str
+    run_id: str | None
+    first_execution_run_id: str | None
+    update_id: str | None
+    update: str
+    args: Sequence[Any]
+    wait_for_stage: WorkflowUpdateStage
+    headers: Mapping[str, Payload]
+    ret_type: Any
+    rpc_metadata: Mapping[str, str | bytes]
+    rpc_timeout: timedelta | None
+
+
+@dataclass
+class UpdateWithStartUpdateWorkflowInput:
+    """The update of `OutboundInterceptor.start_update_with_start_workflow`."""
+
+    update_id: str | None
+    update: str
+    args: Sequence[Any]
+    wait_for_stage: WorkflowUpdateStage
+    headers: Mapping[str, Payload]
+    ret_type: Any
+
+
+@dataclass
+class UpdateWithStartStartWorkflowInput:
+    """The start of `OutboundInterceptor.start_update_with_start_workflow`."""
+
+    workflow: str
+    args: Sequence[Any]
+    id: str
+    task_queue: str
+    execution_timeout: timedelta | None
+    run_timeout: timedelta | None
+    task_timeout: timedelta | None
+    id_reuse_policy: WorkflowIDReusePolicy
+    id_conflict_policy: WorkflowIDConflictPolicy
+    retry_policy: RetryPolicy | None
+    cron_schedule: str
+    memo: Mapping[str, Any] | None
+    search_attributes: SearchAttributes | TypedSearchAttributes | None
+    start_delay: timedelta | None
+    headers: Mapping[str, Payload]
+    static_summary: str | None
+    static_details: str | None
+    ret_type: Any
+    priority: Priority
+    versioning_override: VersioningOverride | None = None
+
+
+@dataclass
+class StartWorkflowUpdateWithStartInput:
+    """For `OutboundInterceptor.start_update_with_start_workflow`."""
+
+    start_workflow_input: UpdateWithStartStartWorkflowInput
+    update_workflow_input: UpdateWithStartUpdateWorkflowInput
+    rpc_metadata: Mapping[str, str | bytes]
+    rpc_timeout: timedelta | None
+    _on_start: Callable[[StartWorkflowExecutionResponse], None]
+    _on_start_error: Callable[[BaseException], None]
+
+
 class Interceptor:
     """What a client is given to hook into its calls.
 
@@ -215,3 +284,15 @@ class OutboundInterceptor:
     async def terminate_workflow(self, input: TerminateWorkflowInput) -> None:
         """For `WorkflowHandle.terminate`."""
         await self.next.terminate_workflow(input)
+
+    async def start_workflow_update(
+        self, input: StartWorkflowUpdateInput
+    ) -> WorkflowUpdateHandle[Any]:
+        """For `WorkflowHandle.start_update` and `execute_update`."""
+        return await self.next.start_workflow_update(input)
+
+    async def start_update_with_start_workflow(
+        self, input: StartWorkflowUpdateWithStartInput
+    ) -> WorkflowUpdateHandle[Any]:
+        """For `Client.start_update_with_start_workflow` and the one that waits for its result."""
+        return await self.next.start_update_with_start_workflow(input)

@@ -187,11 +187,11 @@ def _response(
 
 
 def _start_failed(error: RPCError) -> MultiOperationExecutionError:
-    return MultiOperationExecutionError(_FAILED, error.status, [_status(error), _ABORTED])
+    return MultiOperationExecutionError(_FAILED, error.status, [_status(error), _ABORTED], error)
 
 
 def _update_failed(error: RPCError) -> MultiOperationExecutionError:
-    return MultiOperationExecutionError(_FAILED, error.status, [_ABORTED, _status(error)])
+    return MultiOperationExecutionError(_FAILED, error.status, [_ABORTED, _status(error)], error)
 
 
 def _status(error: RPCError) -> dict[str, Any]:

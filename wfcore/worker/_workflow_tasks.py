@@ -31,7 +31,11 @@ from wfcore.protocol.metadata import (
     WorkflowTaskCompletedMetadata,
 )
 from wfcore.protocol.rpc.activity_tasks import PollActivityTaskQueueResponse
-from wfcore.protocol.rpc.info import StickyExecutionAttributes, WorkflowQueryResult
+from wfcore.protocol.rpc.info import (
+    RespondWorkflowTaskCompletedRequestCapabilities,
+    StickyExecutionAttributes,
+    WorkflowQueryResult,
+)
 from wfcore.protocol.rpc.workflow_tasks import (
     PollWorkflowTaskQueueResponse,
     RespondQueryTaskCompletedRequest,
@@ -43,6 +47,7 @@ from wfcore.protocol.rpc.workflows import (
     GetWorkflowExecutionHistoryRequest,
     GetWorkflowExecutionHistoryResponse,
 )
+from wfcore.protocol.updates import Rejection
 from wfcore.protocol.wellformed import cleaned
 from wfcore.replay.cache import InstanceCache, Lease
 from wfcore.replay.instance import WorkflowInstance
@@ -61,6 +66,9 @@ _log = logging.getLogger(__name__)
 _Request = TypeVar("_Request", bound=Message)
 
 SDK_NAME = "wfcore-python"
+_CAPABILITIES = RespondWorkflowTaskCompletedRequestCapabilities(
+    discard_speculative_workflow_task_with_events=True
+)
 _NO_LOCAL_ACTIVITIES = (
     "this worker runs no local activities: use workflow.execute_activity instead of "
     "workflow.execute_local_activity"
@@ -257,7 +265,13 @@ class WorkflowTaskRunner:
             self._start_eager(answer, reserved)
         if answer is not None:
             instance.release_logs()
-        if answer is None or result.error is not None or instance.is_closed:
+        if (
+            answer is None
+            or result.error is not None
+            or instance.is_closed
+            or answer.reset_history_event_id
+            or _has_refused(result)
+        ):
             lease.drop()
         return answer.workflow_task if answer is not None else None
 
@@ -270,6 +284,7 @@ class WorkflowTaskRunner:
         request = RespondWorkflowTaskCompletedRequest(
             task_token=task.task_token,
             commands=commands,
+            messages=result.messages,
             identity=self._identity,
             # Whoever offers them keeps the instance, so that the next task may be a short one.
             sticky_attributes=StickyExecutionAttributes(),
@@ -281,6 +296,7 @@ class WorkflowTaskRunner:
             else None,
             sdk_metadata=_sdk_metadata(task, result),
             metering_metadata=MeteringMetadata(),
+            capabilities=_CAPABILITIES,
         )
         return report(
             self._what(task),
@@ -472,6 +488,11 @@ def _version() -> str:
 
 def _execution(task: PollWorkflowTaskQueueResponse) -> WorkflowExecution:
     return task.workflow_execution or WorkflowExecution()
+
+
+def _has_refused(result: WorkflowTaskResult) -> bool:
+    """Whether an update was refused: a replay will not see it, and perhaps not even the task."""
+    return any(isinstance(message.body, Rejection) for message in result.messages)
 
 
 def _first_event_id(task: PollWorkflowTaskQueueResponse) -> int:

@@ -19,7 +19,14 @@ from wfapp.testing import (
     WorkflowTestMixin,
     replay_stored,
 )
-from wfcore.client import WorkflowFailureError
+from wfcore.client import (
+    WithStartWorkflowOperation,
+    WorkflowFailureError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateStage,
+)
+from wfcore.common import WorkflowIDConflictPolicy
+from wfcore.exceptions import ApplicationError, WaitInsideTransactionError
 
 pytestmark = pytest.mark.django_db
 DAY = 24 * 3600.0
@@ -82,6 +89,78 @@ def test_retries_signals_queries_and_transactions(environment: WorkflowEnvironme
     assert handle.query(workflows.Counter.total) == 4
     handle.signal(workflows.Counter.finish)
     assert handle.result() == 4
+
+
+def test_updates_are_answered_refused_and_found_again(environment: WorkflowEnvironment) -> None:
+    handle = get_client().start_workflow(workflows.Counter.run)
+    environment.run_until_idle()
+    assert handle.execute_update(workflows.Counter.put, 7, id="u") == 7
+    events = len(handle.fetch_history().events)
+    with pytest.raises(WorkflowUpdateFailedError) as caught:
+        handle.execute_update(workflows.Counter.put, -1)
+    assert isinstance(caught.value.cause, ApplicationError)
+    assert caught.value.cause.type == "Negative"
+    assert len(handle.fetch_history().events) == events, "a refusal leaves no event"
+    assert handle.execute_update(workflows.Counter.put, 8, id="u") == 7
+    assert handle.get_update_handle_for(workflows.Counter.put, "u").result() == 7
+    assert handle.query(workflows.Counter.total) == 7
+
+
+def test_an_update_waits_for_time_that_passes_at_once(environment: WorkflowEnvironment) -> None:
+    handle = get_client().start_workflow(workflows.Counter.run)
+    update = handle.start_update(
+        workflows.Counter.add_later, args=[5, DAY], wait_for_stage=WorkflowUpdateStage.ACCEPTED
+    )
+    before = environment.now()
+    assert update.result() == 5
+    assert environment.now() - before >= timedelta(days=1)
+
+
+def test_an_update_may_start_its_workflow(environment: WorkflowEnvironment) -> None:
+    client = get_client()
+    operation = WithStartWorkflowOperation(
+        workflows.Counter.run,
+        id="counter-u",
+        task_queue="default",
+        id_conflict_policy=WorkflowIDConflictPolicy.USE_EXISTING,
+    )
+    update = client.start_update_with_start_workflow(
+        workflows.Counter.put,
+        4,
+        start_workflow_operation=operation,
+        wait_for_stage=WorkflowUpdateStage.COMPLETED,
+    )
+    assert (update.workflow_id, update.result()) == ("counter-u", 4)
+    handle = client.get_workflow_handle("counter-u")
+    kinds = [event.event_type.name for event in handle.fetch_history().events]
+    assert kinds[3:] == [
+        "WORKFLOW_TASK_COMPLETED",
+        "WORKFLOW_EXECUTION_UPDATE_ACCEPTED",
+        "WORKFLOW_EXECUTION_UPDATE_COMPLETED",
+    ]
+
+
+def test_an_update_that_meets_the_end_of_a_run_reaches_the_next(
+    environment: WorkflowEnvironment,
+) -> None:
+    handle = get_client().start_workflow(workflows.Counter.run)
+    current = get_client().get_workflow_handle(handle.id)
+    environment.run_until_idle()
+    current.execute_update(workflows.Counter.go_on)
+    assert current.execute_update(workflows.Counter.put, 3) == 3
+    assert current.describe().run_id != handle.result_run_id
+
+
+def test_nobody_waits_for_an_update_inside_a_transaction(
+    environment: WorkflowEnvironment,
+) -> None:
+    handle = get_client().start_workflow(workflows.Counter.run)
+    update = handle.get_update_handle("u")
+    with transaction.atomic():
+        with pytest.raises(WaitInsideTransactionError, match="execute_update"):
+            handle.execute_update(workflows.Counter.put, 1)
+        with pytest.raises(WaitInsideTransactionError, match="result"):
+            update.result()
 
 
 def test_celery_tasks_and_transactional_activities(environment: WorkflowEnvironment) -> None:

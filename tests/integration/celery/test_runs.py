@@ -11,7 +11,11 @@ from tests.integration.celery.conftest import World
 from tests.integration.celery.shop import workflows
 from tests.support.waiting import wait_until
 from wfapp.client import get_async_client, get_client
-from wfcore.client import WorkflowFailureError
+from wfcore.client import (
+    WorkflowFailureError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateStage,
+)
 from wfcore.exceptions import CancelledError, DeadlineExceededError, TerminatedError
 
 pytestmark = pytest.mark.usefixtures("worker")
@@ -112,6 +116,46 @@ def test_queries_to_a_running_and_a_closed_run(name: str) -> None:
     assert closed.query(workflows.Counter.total) == 5
 
 
+def test_updates_of_a_running_and_a_closed_run(name: str) -> None:
+    handle = get_client().start_workflow(workflows.Counter.run, id=name)
+    assert handle.execute_update(workflows.Counter.put, 7, id="u", timeout=LIMIT) == 7
+    events = len(handle.fetch_history().events)
+    with pytest.raises(WorkflowUpdateFailedError):
+        handle.execute_update(workflows.Counter.put, -1, timeout=LIMIT)
+    assert len(handle.fetch_history().events) == events, "a refusal leaves no event"
+    update = handle.start_update(
+        workflows.Counter.add_later,
+        args=[5, 0.2],
+        wait_for_stage=WorkflowUpdateStage.ACCEPTED,
+        timeout=LIMIT,
+    )
+    assert update.result(timeout=LIMIT) == 12
+    handle.signal(workflows.Counter.finish)
+    assert handle.result(timeout=LIMIT) == 12
+    assert handle.execute_update(workflows.Counter.put, 8, id="u", timeout=LIMIT) == 7
+
+
+def test_many_updates_at_once(name: str) -> None:
+    handle = get_client().start_workflow(workflows.Counter.run, id=name)
+    answers: list[int] = []
+
+    def send(number: int) -> None:
+        client = get_client().get_workflow_handle(name)
+        answers.append(
+            client.execute_update("add_later", args=[number, 0.05], result_type=int, timeout=LIMIT)
+        )
+        connections.close_all()
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(answers) == 8
+    assert max(answers) == sum(range(1, 9))
+    handle.terminate()
+
+
 def test_many_queries_at_once(name: str) -> None:
     handle = get_client().start_workflow(workflows.Counter.run, id=name)
     handle.signal(workflows.Counter.finish)
@@ -145,6 +189,11 @@ async def test_the_asynchronous_clients(name: str) -> None:
     assert await handle.result() == "Hello, Cy!"
     other = await get_client().astart_workflow(workflows.Counter.run, id=f"{name}-a")
     await other.asignal(workflows.Counter.add, 3)
+    assert await other.aexecute_update(workflows.Counter.put, 3, timeout=LIMIT) == 3
+    update = await other.astart_update(
+        workflows.Counter.put, 3, wait_for_stage=WorkflowUpdateStage.COMPLETED, timeout=LIMIT
+    )
+    assert await update.aresult(timeout=LIMIT) == 3
     await other.asignal(workflows.Counter.finish)
     assert await other.aresult(timeout=LIMIT) == 3
     assert await other.aquery(workflows.Counter.total) == 3

@@ -49,6 +49,18 @@ class World:
         assert task.task_token, "no workflow task waits"
         return task
 
+    def poll_task(self) -> PollWorkflowTaskQueueResponse | None:
+        """A workflow task with updates, if one waits."""
+        task = self.service.poll_workflow_task_queue(_POLL)
+        return task if task.messages else None
+
+    def is_admitted(self, update_id: str, but: str | None = None) -> bool:
+        """Whether the current run has this update; `but`: another run than that."""
+        head = self.store.head("default", "cart-1")
+        if head is None or head.key.run_id == but:
+            return False
+        return self.store.read_update(head.key, update_id) is not None
+
     def answer(self, *attributes: Any) -> PollWorkflowTaskQueueResponse:
         """Complete the workflow task that waits with these commands."""
         task = self.take_task()

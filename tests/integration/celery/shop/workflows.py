@@ -6,6 +6,7 @@ from typing import Any
 
 from wfcore import workflow
 from wfcore.common import RetryPolicy
+from wfcore.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from tests.integration.celery.shop import activities, tasks
@@ -39,6 +40,7 @@ class Counter:
     def __init__(self) -> None:
         self._sum = 0
         self._finished = False
+        self._goes_on = False
 
     @workflow.signal
     def add(self, value: int) -> None:
@@ -48,13 +50,36 @@ class Counter:
     def finish(self) -> None:
         self._finished = True
 
+    @workflow.update
+    def put(self, value: int) -> int:
+        self._sum = value
+        return self._sum
+
+    @put.validator
+    def check(self, value: int) -> None:
+        if value < 0:
+            raise ApplicationError("below nothing", type="Negative")
+
+    @workflow.update
+    async def add_later(self, value: int, seconds: float) -> int:
+        await asyncio.sleep(seconds)
+        self._sum += value
+        return self._sum
+
+    @workflow.update
+    async def go_on(self) -> None:
+        """Ends this run; another follows."""
+        self._goes_on = True
+
     @workflow.query
     def total(self) -> int:
         return self._sum
 
     @workflow.run
     async def run(self) -> int:
-        await workflow.wait_condition(lambda: self._finished)
+        await workflow.wait_condition(lambda: self._finished or self._goes_on)
+        if self._goes_on:
+            workflow.continue_as_new()
         return self._sum
 
 
