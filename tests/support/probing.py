@@ -26,13 +26,14 @@ from wfcore.exceptions import RPCError
 from wfcore.history.effects import Effect
 from wfcore.history.limits import Limits
 from wfcore.protocol.common import WorkflowExecution
+from wfcore.protocol.enums import IndexedValueType
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.json_form import from_json, to_json
 from wfcore.protocol.message import Message
 from wfcore.protocol.rpc import activity_tasks, updates, workflow_tasks, workflows
 from wfcore.service.host import Arrivals, Carrier
-from wfcore.service.ports import Ids
+from wfcore.service.ports import Ids, Namespace
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.testing.memory_ports import (
     MemoryDispatcher,
@@ -41,10 +42,35 @@ from wfcore.testing.memory_ports import (
     SimulatedClock,
 )
 
+#: What the servers that were recorded had registered.
+ATTRIBUTES = {
+    "ProbeText": IndexedValueType.TEXT,
+    "ProbeKeyword": IndexedValueType.KEYWORD,
+    "ProbeInt": IndexedValueType.INT,
+    "ProbeDouble": IndexedValueType.DOUBLE,
+    "ProbeBool": IndexedValueType.BOOL,
+    "ProbeTime": IndexedValueType.DATETIME,
+    "ProbeList": IndexedValueType.KEYWORD_LIST,
+}
+#: Their namespace beside the default one.
+SYSTEM = Namespace(
+    name="temporal-system",
+    namespace_id="32049b68-7872-4094-8e63-d0dd59896a84",
+    retention=timedelta(days=7),
+)
 #: The limits of the servers that were recorded.
 SERVERS = {
-    "plain": Limits(),
-    "tuned": Limits(pending_activities=3, signals=8, updates=4, buffered_events=4, id_bytes=100),
+    "plain": Limits(search_attributes=ATTRIBUTES),
+    "tuned": Limits(
+        pending_activities=3,
+        pending_children=3,
+        pending_signals=3,
+        pending_cancels=3,
+        signals=8,
+        updates=4,
+        buffered_events=4,
+        id_bytes=100,
+    ),
     "small": Limits(
         history_events=40,
         history_events_warn=30,
@@ -86,7 +112,7 @@ class Probe:
         carrier: Carrier | None = None,
     ) -> None:
         self.clock = clock or SimulatedClock()
-        self.store = MemoryStore(self.clock)
+        self.store = MemoryStore(self.clock, namespaces=(SYSTEM,))
         self.dispatcher = MemoryDispatcher(self.clock, on_dispatch)
         self.service = WorkflowService(
             self.store,

@@ -23,6 +23,13 @@ def value(content: Any) -> Json:
     }
 
 
+def attribute(kind: str, content: Any) -> Json:
+    """One search attribute."""
+    payload = value(content)
+    payload["metadata"]["type"] = text64(kind)
+    return payload
+
+
 def values(*contents: Any) -> Json:
     return {"payloads": [value(content) for content in contents]}
 
@@ -120,14 +127,21 @@ def signal_external(workflow_id: str, name: str = "s", run_id: str = "", **attri
     )
 
 
-def cancel_external(workflow_id: str, **attributes: Any) -> Json:
+def cancel_external(workflow_id: str, run_id: str = "", **attributes: Any) -> Json:
     return command(
-        "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION", {"workflowId": workflow_id, **attributes}
+        "REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION",
+        {"workflowId": workflow_id, "runId": run_id, **attributes},
     )
 
 
 def marker(name: str = "m", **attributes: Any) -> Json:
     return command("RECORD_MARKER", {"markerName": name, **attributes})
+
+
+def upsert_attributes(**fields: Any) -> Json:
+    return command(
+        "UPSERT_WORKFLOW_SEARCH_ATTRIBUTES", {"searchAttributes": {"indexedFields": fields}}
+    )
 
 
 def upsert_memo(**fields: Any) -> Json:

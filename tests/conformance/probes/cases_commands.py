@@ -10,8 +10,10 @@ from tests.support.requests_json import (
     TOO_BIG,
     Json,
     activity,
+    attribute,
     big,
     cancel_activity,
+    cancel_external,
     cancel_timer,
     cancel_workflow,
     command,
@@ -19,7 +21,10 @@ from tests.support.requests_json import (
     continue_as_new,
     fail,
     marker,
+    signal_external,
+    start_child,
     timer,
+    upsert_attributes,
     upsert_memo,
 )
 
@@ -98,6 +103,53 @@ COMMANDS: dict[str, list[Json]] = {
     "continue as new: input above 2 MB": [continue_as_new(input=TOO_BIG)],
     "continue as new: memo above 2 MB": [continue_as_new(memo={"fields": {"m": big(2 * MIB + 1)}})],
     "continue as new: reserved task queue": [continue_as_new(taskQueue={"name": "/_sys/x"})],
+    "continue as new: unknown search attribute": [
+        continue_as_new(searchAttributes={"indexedFields": {"NoSuch": attribute("Keyword", "x")}})
+    ],
+    "child: empty workflow id": [start_child("")],
+    "child: empty type": [start_child("c", workflowType={"name": ""})],
+    "child: id of 1,001 bytes": [start_child(LONG)],
+    "child: negative execution timeout": [start_child("c", workflowExecutionTimeout="-1s")],
+    "child: negative run timeout": [start_child("c", workflowRunTimeout="-1s")],
+    "child: bad retry policy": [start_child("c", retryPolicy={"backoffCoefficient": 0.5})],
+    "child: bad cron": [start_child("c", cronSchedule="nope")],
+    "child: another namespace": [start_child("c", namespace="temporal-system")],
+    "child: unknown namespace": [start_child("c", namespace="nowhere")],
+    "child: unknown search attribute": [
+        start_child("c", searchAttributes={"indexedFields": {"NoSuch": attribute("Keyword", "x")}})
+    ],
+    "child: input above 2 MB": [start_child("c", input=TOO_BIG)],
+    "child: memo above 2 MB": [start_child("c", memo={"fields": {"m": big(2 * MIB + 1)}})],
+    "child: reserved task queue": [start_child("c", taskQueue={"name": "/_sys/x"})],
+    "child started and canceled in one task": [
+        start_child("cc-same-task"),
+        cancel_external("cc-same-task", childWorkflowOnly=True),
+    ],
+    "signal external: unknown namespace": [signal_external("w", namespace="nowhere")],
+    "signal external: another namespace": [signal_external("w", namespace="temporal-system")],
+    "signal external: empty workflow id": [signal_external("")],
+    "signal external: empty signal name": [signal_external("w", "")],
+    "signal external: signal name of 1,001 bytes (not checked)": [signal_external("w", LONG)],
+    "signal external: run id is not a UUID": [signal_external("w", run_id="nope")],
+    "signal external: no execution": [
+        command("SIGNAL_EXTERNAL_WORKFLOW_EXECUTION", {"signalName": "s"})
+    ],
+    "signal external: input above 2 MB": [signal_external("w", input=TOO_BIG)],
+    "cancel external: unknown namespace": [cancel_external("w", namespace="nowhere")],
+    "cancel external: another namespace": [cancel_external("w", namespace="temporal-system")],
+    "cancel external: empty workflow id": [cancel_external("")],
+    "cancel external: run id is not a UUID": [cancel_external("w", "nope")],
+    "cancel external: id of 1,001 bytes": [cancel_external(LONG)],
+    "upsert search attributes: none": [upsert_attributes()],
+    "upsert search attributes: unknown name": [upsert_attributes(NoSuch=attribute("Keyword", "x"))],
+    "upsert search attributes: system name": [
+        upsert_attributes(WorkflowId=attribute("Keyword", "x"))
+    ],
+    "upsert search attributes: wrong type": [upsert_attributes(ProbeInt=attribute("Int", "abc"))],
+    "upsert search attributes: value of 2,051 bytes": [
+        upsert_attributes(ProbeKeyword=attribute("Keyword", "x" * 2049))
+    ],
+    "upsert search attributes: no attributes": [command("UPSERT_WORKFLOW_SEARCH_ATTRIBUTES")],
     "upsert memo: none": [upsert_memo()],
     "upsert memo: above 2 MB": [upsert_memo(m=big(2 * MIB + 1))],
     "user metadata: summary of 500 bytes on a timer": [
@@ -241,6 +293,36 @@ def _terminated_meanwhile(probe: Probe) -> Answer:
     task = probe.poll()
     probe.terminate(workflow_id)
     return probe.answer(task, complete())
+
+
+# ---- children, signals and cancel requests that are pending
+
+
+@case(COMPLETED, "child without a task queue")
+def _child_without_a_queue(probe: Probe) -> Answer:
+    workflow_id, _ = probe.run()
+    answer = probe.step(start_child("c"))
+    initiated = probe.attributes(workflow_id, "START_CHILD_WORKFLOW_EXECUTION_INITIATED")
+    assert initiated.task_queue.name == probe.queue
+    return answer
+
+
+PENDING: dict[str, Any] = {
+    "children": lambda number: start_child(f"c{number}", taskQueue={"name": "nobody"}),
+    "external signals": lambda number: signal_external("nobody", f"s{number}"),
+    "external cancels": lambda number: cancel_external(f"nobody{number}"),
+}
+
+for _name, _make in PENDING.items():
+
+    def _too_many(probe: Probe, make: Any = _make) -> Answer:
+        workflow_id, _ = probe.run()
+        answer = probe.step(*map(make, range(4)))
+        assert probe.types(workflow_id)[-1] == "WORKFLOW_TASK_FAILED"
+        assert not isinstance(probe.step(*map(make, range(3))), dict)
+        return answer
+
+    CASES[COMPLETED, f"more pending {_name} than allowed (3 here)"] = _too_many
 
 
 # ---- events that arrive while a task is started

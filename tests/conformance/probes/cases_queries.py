@@ -27,6 +27,12 @@ def _attempt_4(probe: Probe) -> Answer:
     return probe.query(_failing(probe, 3))
 
 
+@case("query", "cron run waiting for its time")
+def _cron_waits(probe: Probe) -> Answer:
+    workflow_id, _ = probe.run(cronSchedule="@hourly")
+    return probe.query(workflow_id, 8)
+
+
 @case("query", "handler failed or unknown query (worker's message passed on)")
 def _handler_failed(probe: Probe) -> Answer:
     workflow_id, _ = probe.idle()

@@ -11,9 +11,11 @@ from tests.support.requests_json import (
     TOO_BIG,
     UUID,
     Json,
+    attribute,
     big,
     marker,
     text64,
+    value,
 )
 
 GOOD_POLICY: Json = {
@@ -23,6 +25,10 @@ GOOD_POLICY: Json = {
     "maximumAttempts": 3,
 }
 RUBBISH = text64("rubbish")
+
+
+def _attributes(**fields: Json) -> Json:
+    return {"searchAttributes": {"indexedFields": fields}}
 
 
 def _policy(**changed: Any) -> Json:
@@ -53,6 +59,43 @@ START: list[tuple[str, Json]] = [
     ),
     ("execution timeout of 200 years", {"workflowExecutionTimeout": "6307200000s"}),
     ("cron and start delay", {"cronSchedule": "* * * * *", "workflowStartDelay": "5s"}),
+    ("cron: not a spec", {"cronSchedule": "invalid-cron-spec"}),
+    ("cron: four fields", {"cronSchedule": "* * * *"}),
+    ("cron: six fields", {"cronSchedule": "0 * * * * *"}),
+    ("cron: minute 60", {"cronSchedule": "60 * * * *"}),
+    ("cron: @every without a duration", {"cronSchedule": "@every x"}),
+    ("cron: @every 500ms", {"cronSchedule": "@every 500ms"}),
+    ("cron: @every -5s", {"cronSchedule": "@every -5s"}),
+    ("cron: @hourly", {"cronSchedule": "@hourly"}),
+    ("cron: unknown zone", {"cronSchedule": "CRON_TZ=Mars/Olympus 0 0 * * *"}),
+    ("cron: known zone", {"cronSchedule": "CRON_TZ=Europe/Berlin 0 0 * * *"}),
+    ("cron: TZ= prefix", {"cronSchedule": "TZ=Europe/Berlin 0 0 * * *"}),
+    ("cron: 30 February (never)", {"cronSchedule": "0 0 30 2 *"}),
+    ("search attribute: unknown name", _attributes(NoSuchAttr=attribute("Keyword", "x"))),
+    ("search attribute: system name", _attributes(WorkflowId=attribute("Keyword", "x"))),
+    (
+        "search attribute: wrong type (text for Int)",
+        _attributes(ProbeInt=attribute("Int", "abc")),
+    ),
+    (
+        "search attribute: value of 2,049 bytes",
+        _attributes(ProbeKeyword=attribute("Keyword", "x" * 2049)),
+    ),
+    (
+        "search attribute: reserved TemporalChangeVersion set by the client",
+        _attributes(TemporalChangeVersion=attribute("KeywordList", ["a"])),
+    ),
+    ("search attribute: good value", _attributes(ProbeKeyword=attribute("Keyword", "x"))),
+    (
+        "search attribute: list of one for Keyword",
+        _attributes(ProbeKeyword=attribute("Keyword", ["x"])),
+    ),
+    (
+        "search attribute: list of two for Keyword",
+        _attributes(ProbeKeyword=attribute("Keyword", ["x", "y"])),
+    ),
+    ("search attribute: no type metadata", _attributes(ProbeKeyword=value("x"))),
+    ("search attribute: null", _attributes(ProbeKeyword=value(None))),
     ("retry policy: coefficient 0.5", _policy(backoffCoefficient=0.5)),
     ("retry policy: coefficient -1", _policy(backoffCoefficient=-1)),
     ("retry policy: negative initial interval", _policy(initialInterval="-1s")),
@@ -95,6 +138,7 @@ START: list[tuple[str, Json]] = [
         "eager start with start delay",
         {"requestEagerExecution": True, "workflowStartDelay": "60s"},
     ),
+    ("eager start with cron", {"requestEagerExecution": True, "cronSchedule": "@hourly"}),
     (
         "eleven links",
         {
