@@ -122,6 +122,7 @@ def make_task_worker(registry, identity, runners):
         owner=lambda: HOST.boot_id,
         draining=lambda: False,
         sends_itself=lambda name: False,
+        serves=lambda task_queue: False,
     )
 
 
