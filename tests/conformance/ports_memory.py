@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from wfcore.client import Client
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
+from wfcore.protocol.enums import IndexedValueType
 from wfcore.service.ids import RandomIds
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.testing.clocks import SimulatedClock
@@ -14,11 +15,22 @@ from wfcore.testing.memory_dispatcher import MemoryDispatcher
 from wfcore.testing.memory_ports import MemoryStore
 from wfcore.worker import UnsandboxedWorkflowRunner, Worker
 
+#: what the recording's servers had registered
+ATTRIBUTES = {
+    "Colour": IndexedValueType.KEYWORD,
+    "Size": IndexedValueType.INT,
+    "Weight": IndexedValueType.DOUBLE,
+    "Ready": IndexedValueType.BOOL,
+    "Due": IndexedValueType.DATETIME,
+    "Tags": IndexedValueType.KEYWORD_LIST,
+    "Note": IndexedValueType.TEXT,
+}
 #: limits by the profile that a scenario was recorded with
 PROFILES: dict[str, Limits] = {
-    "default": DEFAULT_LIMITS,
+    "default": dataclasses.replace(DEFAULT_LIMITS, search_attributes=ATTRIBUTES),
     "limits": dataclasses.replace(
         DEFAULT_LIMITS,
+        search_attributes=ATTRIBUTES,
         history_events=40,
         history_events_warn=30,
         history_events_suggest=12,

@@ -15,6 +15,16 @@ from wfcore.client import Client, ThreadCalls
 from wfcore.replay.cache import InstanceCache
 from wfcore.worker import ActivityTaskRunner, Registry, WorkflowTaskRunner
 
+#: What the recording's servers had registered.
+ATTRIBUTES = {
+    "Colour": "Keyword",
+    "Size": "Int",
+    "Weight": "Double",
+    "Ready": "Bool",
+    "Due": "Datetime",
+    "Tags": "KeywordList",
+    "Note": "Text",
+}
 #: More than any scenario runs at once: code that is held at a gate keeps its slot.
 SLOTS = 48
 
@@ -28,7 +38,9 @@ class Project:
         os.environ["REDIS_URL"] = self.services.redis_url
         os.environ["DJANGO_SETTINGS_MODULE"] = "settings.test"
         import django
+        from django.conf import settings
 
+        settings.WORKFLOWS = {**settings.WORKFLOWS, "LIMITS": {"SEARCH_ATTRIBUTES": ATTRIBUTES}}
         django.setup()
         from django.core.management import call_command
 
@@ -122,6 +134,7 @@ def make_task_worker(registry, identity, runners):
         owner=lambda: HOST.boot_id,
         draining=lambda: False,
         sends_itself=lambda name: False,
+        serves=lambda task_queue: False,
     )
 
 

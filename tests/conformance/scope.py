@@ -4,7 +4,19 @@ A scenario is *later* when it needs a feature of `LATER`; what may differ stands
 its reason.
 """
 
-GROUPS = ("start", "delay", "tasks", "activities", "timers", "closing", "messages", "golden")
+GROUPS = (
+    "start",
+    "delay",
+    "tasks",
+    "activities",
+    "timers",
+    "closing",
+    "messages",
+    "children",
+    "chains",
+    "metadata",
+    "golden",
+)
 
 #: reason -> scenarios of these groups that need it
 LATER: dict[str, tuple[str, ...]] = {
@@ -33,21 +45,9 @@ LATER: dict[str, tuple[str, ...]] = {
         "pause-terminate",
         "pause-timer",
     ),
-    "cron": ("golden-cron-next-run",),
     "eager start": ("start-eager",),
     "completion callbacks": ("conflict-attach-callback", "start-with-callback"),
-    "external workflows": ("golden-external-cancel", "golden-external-signal"),
-    "child workflows": (
-        "bad-child-cron",
-        "golden-child-abandoned",
-        "golden-child-cancelled",
-        "golden-child-default-id",
-        "golden-child-exists",
-        "golden-child-fails",
-        "golden-child-ok",
-    ),
     "local activities": ("golden-local-activity", "golden-local-activity-fails"),
-    "search attributes": ("bad-attribute-type", "bad-unknown-attribute"),
     "sticky queues": (
         "golden-open-scheduled",
         "sticky-fails",

@@ -142,7 +142,9 @@ class Probe:
                 code=code,
                 detail=error.detail_type,
                 message=self.normal(error.message),
-                detail_fields={k: self.normal(str(v)) for k, v in detail.items()},
+                detail_fields={
+                    k: v if isinstance(v, list) else self.normal(str(v)) for k, v in detail.items()
+                },
             )
 
     def normal(self, text: str) -> str:

@@ -30,6 +30,8 @@ from tests.support.requests_json import (
 
 #: One answer to the first workflow task of a new run each.
 COMMANDS: dict[str, list[Json]] = {
+    "protocol message: empty id": [command("PROTOCOL_MESSAGE", {"messageId": ""})],
+    "protocol message: unknown id": [command("PROTOCOL_MESSAGE", {"messageId": "nope"})],
     "activity: empty id": [activity("")],
     "activity: empty type": [activity("a", kind="")],
     "activity: id of 1,001 bytes": [activity(LONG)],

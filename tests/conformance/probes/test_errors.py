@@ -13,6 +13,7 @@ from tests.conformance.probes import (
     cases_lists,
     cases_queries,
     cases_requests,
+    cases_updates,
 )
 from tests.conformance.probes.cases import CASES
 from tests.conformance.probes.cases_commands import COMMANDS, COMPLETED, answer_and_effect
@@ -22,7 +23,7 @@ from wfcore.service.host import Arrivals
 HERE = Path(__file__).parent
 ROWS: list[dict[str, Any]] = json.loads((HERE / "errors.json").read_text())
 LEFT_OUT: list[dict[str, str]] = json.loads((HERE / "left_out.json").read_text())
-REGISTERED = (cases_activities, cases_lists, cases_queries, cases_requests)
+REGISTERED = (cases_activities, cases_lists, cases_queries, cases_requests, cases_updates)
 
 #: What the server does a moment after the recording looked is done here at once.
 DONE_AT_ONCE = {

@@ -22,6 +22,11 @@ def check(state: MutableState, limits: Limits, waiting: int = 0) -> None:
     """
     if state.recorded.signal_count + waiting >= limits.signals:
         raise InvalidArgumentError("exceeded workflow execution limit for signal events")
+    refuse_while_closing(state)
+
+
+def refuse_while_closing(state: MutableState) -> None:
+    """Raises: ResourceExhaustedError: the run tries to close, and must not be kept open."""
     if state.volatile.closing and state.task_started:
         raise ResourceExhaustedError(
             "workflow operation can not be applied because workflow is closing",

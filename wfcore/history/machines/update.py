@@ -18,7 +18,7 @@ from wfcore.history.change import Change
 from wfcore.history.effects import NotifyUpdate
 from wfcore.history.faults import BadCommandError
 from wfcore.history.limits import Limits
-from wfcore.history.machines import workflow_task
+from wfcore.history.machines import signal, workflow_task
 from wfcore.history.requests import AdmitUpdate, CompleteTask
 from wfcore.history.state import MutableState, TaskClaim
 from wfcore.history.step import Step
@@ -70,8 +70,10 @@ def check(state: MutableState, limits: Limits) -> None:
     Raises:
         FailedPreconditionError: the run is paused, or has had as many as it may have.
         WorkflowNotReadyError: its workflow task keeps failing.
-        ResourceExhaustedError: too many are in flight (CONCURRENT_LIMIT).
+        ResourceExhaustedError: too many are in flight (CONCURRENT_LIMIT), or the run tries to close
+            (BUSY_WORKFLOW).
     """
+    signal.refuse_while_closing(state)
     recorded, volatile = state.recorded, state.volatile
     if recorded.status is Status.PAUSED:
         raise FailedPreconditionError("Workflow is paused. Cannot update the workflow.")
