@@ -38,9 +38,6 @@ _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 T = TypeVar("T")
 
-#: How long a call outside of a transaction waits for a database that is away.
-PATIENCE = timedelta(seconds=10)
-
 
 def get_client(namespace: str = "") -> "WorkflowClient":
     """The client of this process, for the namespace of the setting or the one that is named."""
@@ -324,7 +321,8 @@ class InlineCalls:
         """See `wfcore.client.Calls.make`; only a call that waits can be given up."""
         call = partial(method, request)
         if not self._store.inside_callers_transaction():
-            call = partial(surviving, call, alias=self._store.alias, patience=PATIENCE)
+            patience = config().database_wait
+            call = partial(surviving, call, alias=self._store.alias, patience=patience)
         seconds = _left(self._deadline, time_limit)
         if seconds is None or not waits:
             return call()

@@ -9,23 +9,32 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import (
     DatabaseError,
+    DataError,
     InterfaceError,
     OperationalError,
+    ProgrammingError,
     connections,
     transaction,
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from wfapp.models.columns import from_micros, shard_of
-from wfapp.store.dialect import Dialect, dialect_of, is_busy, milliseconds
-from wfcore.exceptions import UnavailableError
+from wfapp.store.dialect import Dialect, dialect_of, is_busy, is_unmigrated, milliseconds
+from wfcore.exceptions import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    RPCError,
+    UnavailableError,
+)
 from wfcore.service.ports import RunBusyError, RunKey
 
 Params = Sequence[Any]
+#: What the core is told in its own words; a bug in a statement is none of it.
+_ERRORS = (OperationalError, InterfaceError, DataError, ProgrammingError, UnicodeEncodeError)
 
 
 class Database:
@@ -95,9 +104,9 @@ class Database:
         """
         try:
             return self._rows(sql, params)
-        except (OperationalError, InterfaceError) as error:
-            if self.joined or not self._replace_connection():
-                raise self._told(error) from error
+        except _ERRORS as error:
+            if _is_final(error) or self.joined or not self._replace_connection():
+                self._raise(error)
         return self.fetch(sql, params)
 
     def fetch(self, sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
@@ -120,23 +129,45 @@ class Database:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Turn what the driver says of locks and lost connections into the core's errors.
+        """Turn what the driver says into the core's errors.
 
         Raises:
             RunBusyError: another transaction was in the way.
             UnavailableError: the database can't be had; at a commit, the outcome is unknown.
+            InvalidArgumentError: a value is none that the database holds.
+            FailedPreconditionError: the tables are not there, or older than this release.
         """
         try:
             yield
-        except (OperationalError, InterfaceError) as error:
-            if not self.joined:
+        except _ERRORS as error:
+            if not _is_final(error) and not self.joined:
                 self._replace_connection()
-            raise self._told(error) from error
+            self._raise(error)
 
-    def _told(self, error: DatabaseError | InterfaceError) -> UnavailableError:
+    def _raise(self, error: Exception) -> NoReturn:
+        told = self._told(error)
+        if told is None:
+            raise error
+        raise told from error
+
+    def _told(self, error: Exception) -> RPCError | None:
+        """The core's error; None for a statement that is wrong, which is our bug."""
+        text = " ".join(str(error).split())
+        if isinstance(error, DataError | UnicodeEncodeError):
+            return InvalidArgumentError(f"database {self.alias!r} can't hold a value: {text}")
+        if is_unmigrated(error):
+            return FailedPreconditionError(
+                f"database {self.alias!r} has not the tables of this release: {text}. Run "
+                f"manage.py migrate --database {self.alias}"
+            )
+        if isinstance(error, ProgrammingError):
+            return None
         if isinstance(error, DatabaseError) and is_busy(error):
-            return RunBusyError(f"another transaction is in the way: {error}")
-        return UnavailableError(f"database {self.alias!r} can't be reached: {error}")
+            return RunBusyError(f"another transaction is in the way: {text}")
+        return UnavailableError(
+            f"database {self.alias!r} can't be had: {text}. Repeat the call; if this lasts, see "
+            f"whether its server runs and is the one that DATABASES[{self.alias!r}] names"
+        )
 
     def _replace_connection(self) -> bool:
         """Close a connection that is dead, so that its next use opens a new one."""
@@ -232,6 +263,12 @@ class Database:
             transaction.on_commit(call, using=self.alias, robust=True)
         else:
             call()
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether another connection would say the same."""
+    final = isinstance(error, ProgrammingError | DataError | UnicodeEncodeError)
+    return final or is_unmigrated(error)
 
 
 class _Writes:
