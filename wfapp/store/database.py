@@ -5,6 +5,7 @@ prepared statement, no session lock, and `lock_timeout` only until a transaction
 caller's, until ours.
 """
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,6 +34,8 @@ from wfcore.exceptions import (
 from wfcore.service.ports import RunBusyError, RunKey
 
 Params = Sequence[Any]
+#: For how long a time that the database told is counted on with this process's monotonic clock.
+_CLOCK_GOOD_FOR_NS = 5_000_000_000
 #: What the core is told in its own words; a bug in a statement is none of it.
 _ERRORS = (OperationalError, InterfaceError, DataError, ProgrammingError, UnicodeEncodeError)
 
@@ -53,6 +56,8 @@ class Database:
         self.alias = alias
         self.lock_wait = lock_wait
         self.clock = clock
+        #: the database's time as last told, and this process's monotonic clock then
+        self._told_at: tuple[int, int] | None = None
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -72,13 +77,23 @@ class Database:
     def time_of(self, micros: int | None) -> datetime:
         """The time that a statement told by `clock_sql`, or the clock that counts instead."""
         if micros is not None:
+            self._told_at = (micros, time.monotonic_ns())
             return from_micros(micros)
         return self.clock() if self.clock is not None else datetime.now(UTC)
 
     def now(self) -> datetime:
-        """The store's clock."""
+        """The store's clock.
+
+        Every statement that locks a run tells the time; a fresh one is counted on here, since a
+        question of its own would cost each claim and each heartbeat a round trip.
+        """
         if self.clock is not None or not self.dialect.postgres:
             return self.time_of(None)
+        if self._told_at is not None:
+            micros, told_at = self._told_at
+            passed = time.monotonic_ns() - told_at
+            if passed < _CLOCK_GOOD_FOR_NS:
+                return from_micros(micros + passed // 1_000)
         return self.time_of(self.read(f"SELECT {self.dialect.clock}")[0][0])
 
     # ---- parameters
