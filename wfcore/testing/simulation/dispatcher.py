@@ -80,7 +80,10 @@ class SimulatedDispatcher:
                 name = (effect.namespace, effect.workflow_id, effect.run_id)
                 self._lengths[name] = max(self._lengths.get(name, 0), effect.next_event_id)
 
-    def wait_history(self, key: RunKey, next_event_id: int, timeout: timedelta) -> None:
+    def wait_history(
+        self, key: RunKey, next_event_id: int, timeout: timedelta, closed: bool = False
+    ) -> None:
+        del closed  # waking at each step does no harm
         name = (key.namespace, key.workflow_id, key.run_id)
         until = self._clock.now() + timeout
         self.faults.turns.wait(
