@@ -8,12 +8,14 @@ OUT ?= build/conformance
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed.txt
-SUITES := unit integration conformance e2e
+SUITES := unit integration conformance simulation mutations e2e
 
 # Two cores: parallel where tests wait for servers, in order where they start processes of their own.
 XDIST_unit :=
 XDIST_integration := -n 2
 XDIST_conformance := -n 2
+XDIST_simulation := -n 2
+XDIST_mutations := -n 2
 XDIST_e2e :=
 
 .PHONY: help venv demo test check check-lint check-types check-imports check-migrations check-django check-spelling

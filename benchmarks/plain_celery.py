@@ -80,7 +80,7 @@ def store() -> "redis.Redis":
     """A connection of this process; a fork must not share its parent's."""
     pid = os.getpid()
     if pid not in _stores:
-        _stores[pid] = redis.Redis.from_url(BROKER)
+        _stores[pid] = redis.Redis.from_url(BROKER, socket_timeout=None)
     return _stores[pid]
 
 

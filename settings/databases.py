@@ -13,6 +13,15 @@ import environ
 SQLITE_LOCK_WAIT_SECONDS = 20
 CONNECTION_AGE_SECONDS = 600
 POOL_MAX_CONNECTIONS = 20
+#: A view waits no longer for a server that doesn't answer; libpq takes no less.
+CONNECT_SECONDS = 2
+#: A connection whose other side is gone ends by itself.
+DEAD_PEER = {
+    "tcp_user_timeout": 10_000,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+}
 
 
 def sqlite(name: Path | str) -> dict[str, Any]:
@@ -28,8 +37,10 @@ def sqlite(name: Path | str) -> dict[str, Any]:
     }
 
 
-def from_url(url: str, *, pool: bool = False) -> dict[str, Any]:
-    """The database that a URL names.
+def from_url(
+    url: str, *, pool: bool = False, connect_seconds: int = CONNECT_SECONDS
+) -> dict[str, Any]:
+    """The database that a URL names; options that stand in the URL win.
 
     With `pool`, threads and greenlets share the connections of a process: right under ASGI and
     gevent, slow under Celery's prefork, whose parent closes the pool around each task.
@@ -37,8 +48,14 @@ def from_url(url: str, *, pool: bool = False) -> dict[str, Any]:
     parsed: dict[str, Any] = environ.Env.db_url_config(url)
     if urlsplit(url).scheme == "sqlite":
         return sqlite(parsed["NAME"])
+    options = {"connect_timeout": connect_seconds, **DEAD_PEER, **parsed.get("OPTIONS", {})}
     if pool:
         # The two exclude each other; Django refuses both at once.
-        options = {**parsed.get("OPTIONS", {}), "pool": {"max_size": POOL_MAX_CONNECTIONS}}
+        options["pool"] = {"max_size": POOL_MAX_CONNECTIONS, "timeout": float(connect_seconds)}
         return {**parsed, "OPTIONS": options, "CONN_MAX_AGE": 0}
-    return {**parsed, "CONN_MAX_AGE": CONNECTION_AGE_SECONDS, "CONN_HEALTH_CHECKS": True}
+    return {
+        **parsed,
+        "OPTIONS": options,
+        "CONN_MAX_AGE": CONNECTION_AGE_SECONDS,
+        "CONN_HEALTH_CHECKS": True,
+    }

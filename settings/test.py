@@ -20,7 +20,11 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 # Port 1 answers nobody: a test that reaches it has not asked for a database.
 DATABASES = {
-    "default": from_url(env.str("DATABASE_URL", default="postgres://nobody@127.0.0.1:1/workflows")),
+    "default": from_url(
+        env.str("DATABASE_URL", default="postgres://nobody@127.0.0.1:1/workflows"),
+        # A busy machine answers late.
+        connect_seconds=env.int("TEST_CONNECT_SECONDS", default=20),
+    ),
 }
 
 CELERY_BROKER_URL = env.str("REDIS_URL", default="memory://")

@@ -16,7 +16,7 @@ import pytest
 
 from tools.services import Services
 
-SUITES = ("unit", "integration", "conformance", "e2e")
+SUITES = ("unit", "integration", "conformance", "simulation", "mutations", "e2e")
 SERVICES = pytest.StashKey[Services]()
 TESTS = Path(__file__).parent
 
@@ -84,7 +84,8 @@ def database(
         file = str(tmp_path_factory.mktemp("database") / "test.sqlite3")
         entry = sqlite(file) | {"TEST": {"NAME": file}}
     else:
-        entry = from_url(request.getfixturevalue("services").database_url)
+        url = request.getfixturevalue("services").database_url
+        entry = from_url(url, connect_seconds=20)  # a busy machine answers late
     default = settings.DATABASES["default"]
     default.clear()
     default.update(entry)

@@ -17,6 +17,7 @@ wfapp.W001 ATOMIC_REQUESTS is on for the workflows' database
 wfapp.W002 CELERY_TASK_ALWAYS_EAGER is on
 wfapp.W003 (deploy) SQLite holds the workflows
 wfapp.W004 (deploy) Celery accepts pickle
+wfapp.W005 (deploy) PostgreSQL is waited for without a bound when it doesn't answer
 =========  ========================================================================================
 """
 
@@ -210,6 +211,8 @@ def check_deployment(app_configs: Apps, **_: Any) -> list[CheckMessage]:
                 id="wfapp.W003",
             )
         )
+    if alias in settings.DATABASES and connections[alias].vendor == "postgresql":
+        found += _unbounded_connecting(alias, connections[alias].settings_dict["OPTIONS"])
     if set(_PICKLE) & set(current_app.conf.accept_content):
         found.append(
             CheckWarning(
@@ -219,6 +222,17 @@ def check_deployment(app_configs: Apps, **_: Any) -> list[CheckMessage]:
             )
         )
     return found
+
+
+def _unbounded_connecting(alias: str, options: dict[str, Any]) -> Iterator[CheckMessage]:
+    if options.get("connect_timeout") or options.get("service"):
+        return
+    yield CheckWarning(
+        f"PostgreSQL database {alias!r} is connected to without a time limit: while its server "
+        "doesn't answer, views, beat and stopping workers wait for minutes.",
+        hint=f"Set DATABASES[{alias!r}]['OPTIONS']['connect_timeout'] = 2.",
+        id="wfapp.W005",
+    )
 
 
 def _alias() -> str | None:

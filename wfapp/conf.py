@@ -71,6 +71,8 @@ class Config:
     workflow_queues: bool = True
     #: how long a transaction waits for another one that holds the same run or workflow id
     lock_wait: timedelta = START_WAIT
+    #: how long a client's call outside of a transaction waits for a database that is away
+    database_wait: timedelta = timedelta(seconds=1)
     #: how facts for a run meet its commits: without its lock where they can, or always with it
     arrivals: Arrivals = Arrivals.OPTIMISTIC
     #: connecting and sending to the broker may each take this long

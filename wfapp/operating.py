@@ -28,7 +28,15 @@ from wfcore.protocol.rpc.workflows import (
     TerminateWorkflowExecutionRequest,
 )
 from wfcore.service.ids import RandomIds
+from wfcore.service.validation import wellformed_request
 from wfcore.service.workflow_service import WorkflowService
+
+_Request = (
+    StartWorkflowExecutionRequest
+    | SignalWorkflowExecutionRequest
+    | RequestCancelWorkflowExecutionRequest
+    | TerminateWorkflowExecutionRequest
+)
 
 #: How long a view waits for a run that another transaction holds.
 VIEW_WAIT = timedelta(seconds=2)
@@ -76,7 +84,7 @@ def start(
 ) -> StartWorkflowExecutionResponse:
     """Start a run for a person."""
     target = WorkflowExecution(workflow_id=request.workflow_id)
-    with _recorded(service, "start", request.namespace, target, operator) as entry:
+    with _recorded(service, "start", request, target, operator) as entry:
         answer = service.start_workflow_execution(request)
         entry.run_id = answer.run_id
     return answer
@@ -89,7 +97,7 @@ def signal(
     with _recorded(
         service,
         "signal",
-        request.namespace,
+        request,
         request.workflow_execution,
         operator,
         {"signal": request.signal_name},
@@ -101,7 +109,7 @@ def cancel(
     service: WorkflowService, request: RequestCancelWorkflowExecutionRequest, operator: Operator
 ) -> None:
     """Ask a run to cancel itself, for a person."""
-    with _recorded(service, "cancel", request.namespace, request.workflow_execution, operator):
+    with _recorded(service, "cancel", request, request.workflow_execution, operator):
         service.request_cancel_workflow_execution(request)
 
 
@@ -109,7 +117,7 @@ def terminate(
     service: WorkflowService, request: TerminateWorkflowExecutionRequest, operator: Operator
 ) -> None:
     """End a run at once, for a person."""
-    with _recorded(service, "terminate", request.namespace, request.workflow_execution, operator):
+    with _recorded(service, "terminate", request, request.workflow_execution, operator):
         service.terminate_workflow_execution(request)
 
 
@@ -124,13 +132,13 @@ class _Entry:
 def _recorded(
     service: WorkflowService,
     action: str,
-    namespace: str,
+    request: _Request,
     execution: WorkflowExecution | None,
     operator: Operator,
     facts: Mapping[str, Any] | None = None,
 ) -> Iterator[_Entry]:
     """A transaction that commits what is done in it together with its entry in the audit log."""
-    alias = config().database
+    alias, namespace = config().database, wellformed_request(request).namespace
     store = service.host.store
     target = execution or WorkflowExecution()
     with transaction.atomic(using=alias):

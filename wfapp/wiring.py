@@ -68,8 +68,15 @@ class Wiring:
             with self._lock:
                 self._made = before
 
+    def close(self) -> None:
+        """Begin anew where a test has changed what the parts stand on."""
+        link = self._made.get("link")
+        if link is not None:
+            link.close()
+        self.forget()
+
     def forget(self) -> None:
-        """Begin anew: after a fork, or when a test has changed what the parts stand on."""
+        """Begin anew after a fork: what was made belongs to the parent."""
         link = self._made.get("link")
         self._lock = threading.RLock()
         self._made = {}
@@ -83,7 +90,7 @@ os.register_at_fork(after_in_child=_wiring.forget)
 
 def reset() -> None:
     """Forget all parts, so that the next use reads settings and broker anew."""
-    _wiring.forget()
+    _wiring.close()
 
 
 def part(name: str, make: Callable[[], T]) -> T:

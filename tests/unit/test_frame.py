@@ -106,6 +106,7 @@ class TestSettings:
         pooled = from_url("postgres://u:p@h/n?connect_timeout=3", pool=True)
         assert pooled["OPTIONS"]["pool"]["max_size"] > 0
         assert pooled["OPTIONS"]["connect_timeout"] == 3
+        assert kept["OPTIONS"]["connect_timeout"] == pooled["OPTIONS"]["pool"]["timeout"] == 2
         assert pooled["CONN_MAX_AGE"] == 0
 
     def test_celery_finds_its_app_under_the_name_of_the_project(self) -> None:

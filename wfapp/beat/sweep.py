@@ -59,6 +59,7 @@ class Sweep:
         self._interval = interval
         self._batch = batch
         self._clock = clock
+        self._away = False
 
     def tick(self) -> timedelta:
         """Do what is due, within the budget; how long nothing more will be. Never raises."""
@@ -66,9 +67,13 @@ class Sweep:
             return self._tick()
         except (DatabaseError, InterfaceError, UnavailableError) as error:
             self._health.missed()
-            logger.warning(
-                "tick without the database", extra={"action": "tick_missed", "error": str(error)}
-            )
+            if not self._away:  # once for each outage
+                logger.warning(
+                    "nothing can come due while the database is away; it is tried again: %s",
+                    error,
+                    extra={"action": "tick_missed"},
+                )
+            self._away = True
         except Exception:  # a ticker that ended here would stop all timers
             logger.exception("tick failed", extra={"action": "tick_failed"})
         return self._interval
@@ -79,6 +84,9 @@ class Sweep:
         while report.more and self._clock() < end:
             report = self._service.sweep(min(STEP, self._batch))
         self._health.reached()
+        if self._away:
+            logger.info("the database is back", extra={"action": "tick_resumed"})
+        self._away = False
         self._judge.judge()
         self._epochs.look()
         if report.more or self._epochs.is_busy:

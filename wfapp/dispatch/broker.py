@@ -71,6 +71,7 @@ class BrokerLink:
         self._timeout_seconds = timeout.total_seconds()
         self._lock = threading.Lock()
         self._made: _Made | None = None
+        self._away = False
         self.circuit = circuit or Circuit()
         _links.add(self)
 
@@ -158,14 +159,17 @@ class BrokerLink:
         except _errors(self._app) as error:
             self._failed(error, made or self._made)
             raise BrokerAwayError(str(error)) from error
+        self._away = False
         self.circuit.worked()
 
     def _failed(self, error: BaseException, made: "_Made | None") -> None:
-        if not self.circuit.is_open:
+        if not self._away:  # once for each outage
             logger.warning(
-                "broker away; what is not announced now stays in the database",
-                extra={"action": "broker_away", "error": str(error)},
+                "the broker is away; what is not announced now stays in the database: %s",
+                error,
+                extra={"action": "broker_away"},
             )
+        self._away = True
         self.circuit.failed()
         self._release(made)
 

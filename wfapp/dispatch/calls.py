@@ -15,6 +15,7 @@ from typing import TypeVar
 from asgiref.sync import sync_to_async
 from django.db import connections
 
+from wfapp.conf import config
 from wfapp.dispatch.connections import surviving
 from wfapp.store import DjangoStore
 from wfcore.client import run_inline
@@ -31,8 +32,7 @@ _Request = TypeVar("_Request")
 _Response = TypeVar("_Response")
 T = TypeVar("T")
 
-#: How long a call outside of a transaction waits for a database that is away, or for a run that is
-#: ending.
+#: How long a call outside of a transaction waits for a run that is ending.
 PATIENCE = timedelta(seconds=10)
 _FIRST_WAIT_SECONDS = 0.05
 _LAST_WAIT_SECONDS = 1.0
@@ -56,7 +56,8 @@ class InlineCalls:
         """See `wfcore.client.Calls.make`; only a call that waits can be given up."""
         call = partial(method, request)
         if not self._store.inside_callers_transaction():
-            lasting = partial(surviving, call, alias=self._store.alias, patience=PATIENCE)
+            patience = config().database_wait
+            lasting = partial(surviving, call, alias=self._store.alias, patience=patience)
             call = partial(_once_free, lasting)
         seconds = _left(self._deadline, time_limit)
         if seconds is None or not waits:

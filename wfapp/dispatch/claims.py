@@ -269,9 +269,14 @@ class LeaseKeeper:
                 close_old_connections()
                 self.look()
                 failing = False
-            except Exception:  # a thread that ended here would let all leases end
+            except Exception as error:  # a thread that ended here would let all leases end
                 self._health.missed()
-                if not failing:
-                    logger.exception("lease not renewed", extra={"action": "lease_missed"})
+                if not failing:  # once for each outage
+                    logger.warning(
+                        "lease not renewed, it is tried again: %s",
+                        error,
+                        exc_info=not isinstance(error, (*_DATABASE_ERRORS, UnavailableError)),
+                        extra={"action": "lease_missed"},
+                    )
                 failing = True
         connections.close_all()

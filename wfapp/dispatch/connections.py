@@ -23,7 +23,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.signals import connection_created
 
 from wfcore.exceptions import StartContendedError, UnavailableError
-from wfcore.service.ports import SnapshotTooNewError
+from wfcore.service.ports import RunBusyError, SnapshotTooNewError
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +33,8 @@ T = TypeVar("T")
 IDLE = timedelta(seconds=1)
 #: How long the engine's own statements wait for a database that is away.
 PATIENCE = timedelta(seconds=60)
+#: How long they wait for a run that another transaction holds, besides the store's own wait.
+BUSY_PATIENCE = timedelta(seconds=5)
 _FIRST_WAIT_SECONDS = 0.05
 _LAST_WAIT_SECONDS = 2.0
 
@@ -56,7 +58,7 @@ def surviving(call: Callable[[], T], *, alias: str, patience: timedelta = PATIEN
         UnavailableError, OperationalError, InterfaceError: the database stayed away for longer
             than `patience`, or the error is of another kind.
     """
-    end = time.monotonic() + patience.total_seconds()
+    begun = time.monotonic()
     wait = _FIRST_WAIT_SECONDS
     while True:
         try:
@@ -65,7 +67,8 @@ def surviving(call: Callable[[], T], *, alias: str, patience: timedelta = PATIEN
             raise
         except (UnavailableError, OperationalError, InterfaceError) as error:
             connection = connections[alias]
-            if connection.in_atomic_block or time.monotonic() > end:
+            bound = min(patience, BUSY_PATIENCE) if isinstance(error, RunBusyError) else patience
+            if connection.in_atomic_block or time.monotonic() - begun > bound.total_seconds():
                 raise
             # The store has told locks from lost connections, and closed those, already.
             if not isinstance(error, UnavailableError) and not is_lost(connection):
@@ -78,6 +81,13 @@ def surviving(call: Callable[[], T], *, alias: str, patience: timedelta = PATIEN
                 connection.close()
         time.sleep(wait)
         wait = min(2 * wait, _LAST_WAIT_SECONDS)
+
+
+def leave_connection(alias: str) -> None:
+    """Close this thread's connection, unless a transaction is open on it."""
+    connection = connections[alias]
+    if not connection.in_atomic_block:
+        connection.close()
 
 
 def is_lost(connection: BaseDatabaseWrapper) -> bool:

@@ -9,7 +9,13 @@ import msgspec
 from wfapp.dispatch import messages
 from wfapp.dispatch.following import keep
 from wfapp.dispatch.messages import Outgoing
-from wfapp.dispatch.notices import Notices, history_topic, tasks_topic, update_topic
+from wfapp.dispatch.notices import (
+    Notices,
+    closed_topic,
+    history_topic,
+    tasks_topic,
+    update_topic,
+)
 from wfapp.dispatch.publisher import Backlog, Publisher
 from wfapp.dispatch.queues import DEFAULT_TASK_QUEUE, QueueNames
 from wfcore.history.effects import (
@@ -20,14 +26,15 @@ from wfcore.history.effects import (
     NotifyUpdate,
     WakeTicker,
 )
+from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.rpc.info import WorkflowQueryResult
 from wfcore.service.ports import QueryTask, RunKey, Store
-from wfcore.service.validation import is_open
 
 logger = logging.getLogger(__name__)
 
 #: A ticker looks at least this often, so that only nearer deadlines need a hint.
 TICKER_POLL = timedelta(seconds=1)
+OPEN = (Status.RUNNING, Status.PAUSED)
 
 
 class HistoryNotices:
@@ -37,14 +44,19 @@ class HistoryNotices:
         self.notices = notices
         self._store = store
 
-    def wait_history(self, key: RunKey, next_event_id: int, timeout: timedelta) -> None:
+    def wait_history(
+        self, key: RunKey, next_event_id: int, timeout: timedelta, closed: bool = False
+    ) -> None:
         """Return when the history may have grown so far; see `wfcore.service.ports.Dispatcher`."""
 
-        def grown() -> bool:
+        def happened() -> bool:
             head = self._store.head(key.namespace, key.workflow_id, key.run_id)
-            return head is None or head.next_event_id > next_event_id
+            if head is None or head.status not in OPEN:
+                return True
+            return not closed and head.next_event_id > next_event_id
 
-        self.notices.wait(history_topic(key.run_id), timeout, grown)
+        topic = closed_topic(key.run_id) if closed else history_topic(key.run_id)
+        self.notices.wait(topic, timeout, happened)
 
     def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
         """Return when an update may have a later version."""
@@ -57,7 +69,7 @@ class HistoryNotices:
         if update is None or update.version > version:
             return True
         head = self._store.head(key.namespace, key.workflow_id, key.run_id)
-        return head is None or not is_open(head.status)
+        return head is None or head.status not in OPEN
 
     def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:
         """Return when work may wait in a queue."""
@@ -83,6 +95,8 @@ class HistoryNotices:
             match effect:
                 case NotifyHistory():
                     topics.append(history_topic(effect.run_id))
+                    if effect.closed:
+                        topics.append(closed_topic(effect.run_id))
                 case NotifyUpdate():
                     topics.append(update_topic(effect.run_id))
                 case DispatchWorkflowTask() | DispatchActivity():

@@ -38,6 +38,11 @@ def update_topic(run_id: str) -> str:
     return f"update.{run_id}"
 
 
+def closed_topic(run_id: str) -> str:
+    """The topic of a run's end, for those to whom its steps mean nothing."""
+    return f"closed.{run_id}"
+
+
 def tasks_topic(namespace: str, task_queue: str) -> str:
     """The topic of work in a task queue."""
     return f"tasks.{namespace}.{task_queue}"

@@ -15,7 +15,7 @@ from asgiref.sync import async_to_sync
 from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
-from wfapp.dispatch.connections import Surviving, surviving
+from wfapp.dispatch.connections import Surviving, leave_connection, surviving
 from wfapp.dispatch.following import following
 from wfapp.dispatch.messages import (
     ActivityHint,
@@ -35,6 +35,8 @@ from wfcore.history.state import PendingActivity
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.rpc.activity_tasks import (
     PollActivityTaskQueueResponse,
+    RecordActivityTaskHeartbeatRequest,
+    RecordActivityTaskHeartbeatResponse,
     RespondActivityTaskCompletedRequest,
     RespondActivityTaskFailedRequest,
 )
@@ -43,7 +45,7 @@ from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedResponse,
 )
 from wfcore.service import tokens
-from wfcore.service.ports import Dispatcher, QueryTask
+from wfcore.service.ports import Dispatcher, QueryTask, RunBusyError
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import (
@@ -129,13 +131,18 @@ class TaskWorker:
         if self._hand_back(hint.effect):
             return
         runner = self._workflow_runner(hint.namespace)
-        task = self._surviving.claim_workflow_task(
-            hint.key,
-            identity=self._identity(),
-            owner=self._owner(),
-            request_id=str(uuid.uuid4()),
-            after_event_id=runner.known_event_id(hint.run_id),
-        )
+        try:
+            task = self._surviving.claim_workflow_task(
+                hint.key,
+                identity=self._identity(),
+                owner=self._owner(),
+                request_id=str(uuid.uuid4()),
+                after_event_id=runner.known_event_id(hint.run_id),
+            )
+        except RunBusyError as error:
+            # A transaction of somebody's holds the run; when it ends, a message comes again.
+            logger.warning("%s", error, extra={"action": "run_busy", "run_id": hint.run_id})
+            return
         if task.task_token:
             runner.run(task)
 
@@ -292,12 +299,24 @@ class TaskWorker:
 
 
 class _OwnService(Surviving):
-    """The service for runners: tasks that follow at once are claimed for this process too."""
+    """The service for runners: tasks that follow at once are claimed for this process too, and
+    heartbeats, which threads of their own send, keep no connections.
+    """
 
     def __init__(self, service: WorkflowService, *, alias: str, owner: Callable[[], str]) -> None:
         super().__init__(service, alias=alias)
         self._complete = service.respond_workflow_task_completed
+        self._beat = service.record_activity_task_heartbeat
         self._owner = owner
+
+    def record_activity_task_heartbeat(
+        self, request: RecordActivityTaskHeartbeatRequest
+    ) -> RecordActivityTaskHeartbeatResponse:
+        """As the service's; the connection ends, since the next one may be a minute away."""
+        try:
+            return surviving(lambda: self._beat(request), alias=self._alias)
+        finally:
+            leave_connection(self._alias)
 
     def respond_workflow_task_completed(
         self, request: RespondWorkflowTaskCompletedRequest

@@ -5,27 +5,39 @@ prepared statement, no session lock, and `lock_timeout` only until a transaction
 caller's, until ours.
 """
 
+import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NoReturn
 
 from django.db import (
     DatabaseError,
+    DataError,
     InterfaceError,
     OperationalError,
+    ProgrammingError,
     connections,
     transaction,
 )
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from wfapp.models.columns import from_micros, shard_of
-from wfapp.store.dialect import Dialect, dialect_of, is_busy, milliseconds
-from wfcore.exceptions import UnavailableError
+from wfapp.store.dialect import Dialect, dialect_of, is_busy, is_unmigrated, milliseconds
+from wfcore.exceptions import (
+    FailedPreconditionError,
+    InvalidArgumentError,
+    RPCError,
+    UnavailableError,
+)
 from wfcore.service.ports import RunBusyError, RunKey
 
 Params = Sequence[Any]
+#: For how long a time that the database told is counted on with this process's monotonic clock.
+_CLOCK_GOOD_FOR_NS = 5_000_000_000
+#: What the core is told in its own words; a bug in a statement is none of it.
+_ERRORS = (OperationalError, InterfaceError, DataError, ProgrammingError, UnicodeEncodeError)
 
 
 class Database:
@@ -44,6 +56,8 @@ class Database:
         self.alias = alias
         self.lock_wait = lock_wait
         self.clock = clock
+        #: the database's time as last told, and this process's monotonic clock then
+        self._told_at: tuple[int, int] | None = None
 
     @property
     def connection(self) -> BaseDatabaseWrapper:
@@ -63,13 +77,23 @@ class Database:
     def time_of(self, micros: int | None) -> datetime:
         """The time that a statement told by `clock_sql`, or the clock that counts instead."""
         if micros is not None:
+            self._told_at = (micros, time.monotonic_ns())
             return from_micros(micros)
         return self.clock() if self.clock is not None else datetime.now(UTC)
 
     def now(self) -> datetime:
-        """The store's clock."""
+        """The store's clock.
+
+        Every statement that locks a run tells the time; a fresh one is counted on here, since a
+        question of its own would cost each claim and each heartbeat a round trip.
+        """
         if self.clock is not None or not self.dialect.postgres:
             return self.time_of(None)
+        if self._told_at is not None:
+            micros, told_at = self._told_at
+            passed = time.monotonic_ns() - told_at
+            if passed < _CLOCK_GOOD_FOR_NS:
+                return from_micros(micros + passed // 1_000)
         return self.time_of(self.read(f"SELECT {self.dialect.clock}")[0][0])
 
     # ---- parameters
@@ -95,9 +119,9 @@ class Database:
         """
         try:
             return self._rows(sql, params)
-        except (OperationalError, InterfaceError) as error:
-            if self.joined or not self._replace_connection():
-                raise self._told(error) from error
+        except _ERRORS as error:
+            if _is_final(error) or self.joined or not self._replace_connection():
+                self._raise(error)
         return self.fetch(sql, params)
 
     def fetch(self, sql: str, params: Params = ()) -> list[tuple[Any, ...]]:
@@ -120,23 +144,45 @@ class Database:
 
     @contextmanager
     def telling(self) -> Iterator[None]:
-        """Turn what the driver says of locks and lost connections into the core's errors.
+        """Turn what the driver says into the core's errors.
 
         Raises:
             RunBusyError: another transaction was in the way.
             UnavailableError: the database can't be had; at a commit, the outcome is unknown.
+            InvalidArgumentError: a value is none that the database holds.
+            FailedPreconditionError: the tables are not there, or older than this release.
         """
         try:
             yield
-        except (OperationalError, InterfaceError) as error:
-            if not self.joined:
+        except _ERRORS as error:
+            if not _is_final(error) and not self.joined:
                 self._replace_connection()
-            raise self._told(error) from error
+            self._raise(error)
 
-    def _told(self, error: DatabaseError | InterfaceError) -> UnavailableError:
+    def _raise(self, error: Exception) -> NoReturn:
+        told = self._told(error)
+        if told is None:
+            raise error
+        raise told from error
+
+    def _told(self, error: Exception) -> RPCError | None:
+        """The core's error; None for a statement that is wrong, which is our bug."""
+        text = " ".join(str(error).split())
+        if isinstance(error, DataError | UnicodeEncodeError):
+            return InvalidArgumentError(f"database {self.alias!r} can't hold a value: {text}")
+        if is_unmigrated(error):
+            return FailedPreconditionError(
+                f"database {self.alias!r} has not the tables of this release: {text}. Run "
+                f"manage.py migrate --database {self.alias}"
+            )
+        if isinstance(error, ProgrammingError):
+            return None
         if isinstance(error, DatabaseError) and is_busy(error):
-            return RunBusyError(f"another transaction is in the way: {error}")
-        return UnavailableError(f"database {self.alias!r} can't be reached: {error}")
+            return RunBusyError(f"another transaction is in the way: {text}")
+        return UnavailableError(
+            f"database {self.alias!r} can't be had: {text}. Repeat the call; if this lasts, see "
+            f"whether its server runs and is the one that DATABASES[{self.alias!r}] names"
+        )
 
     def _replace_connection(self) -> bool:
         """Close a connection that is dead, so that its next use opens a new one."""
@@ -232,6 +278,12 @@ class Database:
             transaction.on_commit(call, using=self.alias, robust=True)
         else:
             call()
+
+
+def _is_final(error: Exception) -> bool:
+    """Whether another connection would say the same."""
+    final = isinstance(error, ProgrammingError | DataError | UnicodeEncodeError)
+    return final or is_unmigrated(error)
 
 
 class _Writes:

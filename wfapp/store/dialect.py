@@ -14,6 +14,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 
 #: PostgreSQL: the lock was not had within lock_timeout; deadlock; a host's stricter isolation lost.
 _BUSY_STATES = frozenset({"55P03", "40P01", "40001"})
+#: A table or a column is not there.
+_UNMIGRATED_STATES = frozenset({"42P01", "42703"})
+_UNMIGRATED_TEXTS = ("no such table", "no such column", "has no column named")
 _BUSY_TEXTS = ("database is locked", "database table is locked", "database schema is locked")
 
 
@@ -76,6 +79,15 @@ def dialect_of(connection: BaseDatabaseWrapper) -> Dialect:
 def milliseconds(wait: timedelta) -> str:
     """A bound for locks as PostgreSQL reads it; 0 would mean none."""
     return str(max(wait // timedelta(milliseconds=1), 1))
+
+
+def is_unmigrated(error: Exception) -> bool:
+    """Whether the tables are not those of this release."""
+    if not isinstance(error, DatabaseError):
+        return False
+    if getattr(error.__cause__, "sqlstate", None) in _UNMIGRATED_STATES:
+        return True
+    return any(each in str(error) for each in _UNMIGRATED_TEXTS)
 
 
 def is_busy(error: DatabaseError) -> bool:

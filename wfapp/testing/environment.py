@@ -196,7 +196,9 @@ class _Pump(HistoryNotices):
     def dispatch(self, effects: Sequence[Effect]) -> None:
         """Nothing."""
 
-    def wait_history(self, key: RunKey, next_event_id: int, timeout: timedelta) -> None:
+    def wait_history(
+        self, key: RunKey, next_event_id: int, timeout: timedelta, closed: bool = False
+    ) -> None:
         """Work, and let time pass, until the history has grown.
 
         Raises:

@@ -2,7 +2,8 @@
 
 What Temporal's converter accepts gives the same value here. It refuses or loosely converts a few
 hints that are converted as written here: named tuples, `Annotated`, generic dataclasses, type
-variables, subclasses of str.
+variables, subclasses of str. Errors say of a value its type alone, where Temporal's quote it: they
+are recorded and logged as plain text, also where a codec encrypts the value.
 """
 
 import collections
@@ -98,7 +99,7 @@ def _special_form(
     if origin is Literal:
         allowed = get_args(hint)
         if value not in allowed:
-            raise TypeError(f"Value {value} not in literal values {allowed}")
+            raise TypeError(f"Value of {type(value)} not in literal values {allowed}")
         return value
     if origin in (Union, types.UnionType):
         for member in get_args(hint):
@@ -106,7 +107,7 @@ def _special_form(
                 return value_to_type(member, value, custom_converters)
             except Exception:  # noqa: BLE001, S112 - a hook's error means: not this member
                 continue
-        raise TypeError(f"Failed converting to {hint} from {value}")
+        raise TypeError(f"Failed converting to {hint} from {type(value)}")
     if origin is Annotated:
         return value_to_type(get_args(hint)[0], value, custom_converters)
     if isinstance(hint, NewType):
@@ -146,8 +147,8 @@ def _to_datetime(value: Any) -> datetime:
         raise TypeError(f"Expected datetime or ISO8601 string, got {type(value)}")
     try:
         return datetime.fromisoformat(value)
-    except ValueError as err:
-        raise TypeError(f"Failed parsing datetime string: {value}") from err
+    except ValueError:
+        raise TypeError("Failed parsing datetime string") from None
 
 
 def _to_uuid(value: Any) -> UUID:
@@ -172,14 +173,21 @@ def _to_enum(kind: type[enum.Enum], value: Any) -> enum.Enum:
             raise TypeError(
                 f"Cannot convert to enum {kind}, value not an integer, value is {type(value)}"
             )
-        return kind(value)
+        return _member(kind, value)
     if issubclass(kind, str):
         if not isinstance(value, str):
             raise TypeError(
                 f"Cannot convert to enum {kind}, value not a string, value is {type(value)}"
             )
-        return kind(value)
+        return _member(kind, value)
     raise _unserializable(kind)
+
+
+def _member(kind: type[enum.Enum], value: Any) -> enum.Enum:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ValueError(f"{kind} has no member of this value") from None
 
 
 @lru_cache(maxsize=1024)
@@ -250,16 +258,17 @@ def _to_mapping(
     for key, item in value.items():
         try:
             typed_key = _to_key(key_hint, key, custom_converters)
-        except Exception as err:
+        except Exception:  # noqa: BLE001 - whatever it is, it may quote the key
             raise TypeError(
-                f"Failed converting key {key!r} to type {key_hint} in mapping {hint}"
-            ) from err
+                f"Failed converting a key to type {key_hint} in mapping {hint}"
+            ) from None
         try:
             converted[typed_key] = value_to_type(
                 by_key.get(key, value_hint), item, custom_converters
             )
         except Exception as err:
-            raise TypeError(f"Failed converting value for key {key!r} in mapping {hint}") from err
+            where = f"for key {key!r}" if key in by_key else "of a key"
+            raise TypeError(f"Failed converting value {where} in mapping {hint}") from err
     return converted
 
 

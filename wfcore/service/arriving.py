@@ -16,6 +16,7 @@ from enum import Enum, auto
 
 from wfcore.exceptions import AbortedError, NotFoundError, RPCError
 from wfcore.history import sizes, transition
+from wfcore.history.effects import Journal
 from wfcore.history.machines import activity, child
 from wfcore.history.requests import (
     Arrive,
@@ -216,7 +217,10 @@ def _store_and_look(host: Host, sent: _Sent, state: MutableState) -> Outcome:
         with host.store.transaction(key.namespace, key.workflow_id, wait=sent.wait) as tx:
             held = tx.load(key.run_id)
             if held is None or not held.is_open:
-                if item_id is not None and host.store.withdraw_inbox(key, item_id):
+                # told to operators too: whoever repeated the request in a caller's transaction
+                # meanwhile took it for sent
+                late = _late(key, sent.fact, tx.now)
+                if item_id is not None and host.store.withdraw_inbox(key, item_id, (late,)):
                     return Outcome.CLOSED
                 return stored if _is_recorded(host, key, sent.fact) else Outcome.CLOSED
             if overflows or not held.task_started:
@@ -224,6 +228,18 @@ def _store_and_look(host: Host, sent: _Sent, state: MutableState) -> Outcome:
             return stored
 
     return repeatedly(once)
+
+
+def _late(key: RunKey, fact: Fact, at: datetime) -> Journal:
+    kind = type(fact.item.attributes if isinstance(fact, Arrive) else fact).__name__
+    return Journal(
+        namespace=key.namespace,
+        workflow_id=key.workflow_id,
+        run_id=key.run_id,
+        at=at,
+        kind="late_arrival",
+        text=f"{kind} came when the run was closed and was refused",
+    )
 
 
 def _is_recorded(host: Host, key: RunKey, fact: Fact) -> bool:

@@ -364,9 +364,16 @@ class Dispatcher(Protocol):
     def dispatch(self, effects: Sequence[Effect]) -> None:
         """Announce, after the commit."""
 
-    def wait_history(self, key: RunKey, next_event_id: int, timeout: timedelta) -> None:
+    def wait_history(
+        self,
+        key: RunKey,
+        next_event_id: int,
+        timeout: timedelta,
+        closed: bool = False,
+    ) -> None:
         """Return when a run's history may have grown to `next_event_id` and beyond, at the latest
-        after `timeout`. May return too early; who waits looks again.
+        after `timeout`. May return too early; who waits looks again. With `closed` only the run's
+        end matters, so that a host need not wake the caller at each step.
         """
 
     def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:

@@ -189,7 +189,7 @@ def _wait(host: Host, head: RunHead, first: int, *, closed: bool) -> RunHead:
         left = until - host.store.now()
         if left <= timedelta():
             break
-        host.dispatcher.wait_history(head.key, head.next_event_id, left)
+        host.dispatcher.wait_history(head.key, head.next_event_id, left, closed)
         head = _head(host, head.key)
     return head
 

@@ -8,11 +8,12 @@ import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from wfcore.exceptions import NotFoundError
+from wfcore.exceptions import InvalidArgumentError, NotFoundError
 from wfcore.history import transition
 from wfcore.history.effects import Journal
 from wfcore.history.machines import activity
@@ -144,9 +145,7 @@ class Sweeper:
         repeatedly(once)
 
     def _activity(self, row: PendingActivity, now: datetime) -> None:
-        decision = activity.due(row, now, self._host.limits)
-        if decision is not None:
-            carry_out(self._host, row, decision, wait=LOCK_WAIT)
+        self._carry_out(row, activity.due(row, now, self._host.limits))
 
     def _task_lost(self, key: RunKey, owner: str) -> None:
         host, order = self._host, TaskLost(owner=owner)
@@ -163,8 +162,13 @@ class Sweeper:
         repeatedly(once)
 
     def _attempt_lost(self, row: PendingActivity, why: str) -> None:
-        decision = activity.lost(row, self._host.store.now(), why, self._host.limits)
-        if decision is not None:
+        self._carry_out(row, activity.lost(row, self._host.store.now(), why, self._host.limits))
+
+    def _carry_out(self, row: PendingActivity, decision: activity.Decision | None) -> None:
+        if decision is None:
+            return
+        # a run that reaches a limit by this has been ended by it when the error comes
+        with suppress(InvalidArgumentError):
             carry_out(self._host, row, decision, wait=LOCK_WAIT)
 
 

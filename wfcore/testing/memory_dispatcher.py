@@ -71,7 +71,10 @@ class MemoryDispatcher:
             for effect in effects:
                 self._on_dispatch(effect)
 
-    def wait_history(self, key: RunKey, next_event_id: int, timeout: timedelta) -> None:
+    def wait_history(
+        self, key: RunKey, next_event_id: int, timeout: timedelta, closed: bool = False
+    ) -> None:
+        del closed  # waking at each step does no harm
         name = (key.namespace, key.workflow_id, key.run_id)
         with self._changed:
             self._clock.wait_for(

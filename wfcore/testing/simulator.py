@@ -23,7 +23,7 @@ from wfcore.testing.simulation.verdict import HistoryCheck, Verdict
 from wfcore.testing.simulation.violations import Report, Violation
 from wfcore.testing.simulation.world import World
 
-STEPS = 40
+STEPS = 60
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -96,14 +96,14 @@ def shrink(found: Simulated, turns: Turns, *, checks: Sequence[HistoryCheck] = (
             plan = smaller
     size = plan.steps // 2
     while size:
-        place = 0
-        while place < plan.steps:
-            part = frozenset(range(place, place + size)) - plan.skipped
+        before = plan
+        for place in range(0, plan.steps, size):
+            part = frozenset(range(place, min(place + size, plan.steps))) - plan.skipped
             smaller = replace(plan, skipped=plan.skipped | part)
             if part and still(smaller):
                 plan = smaller
-            place += size
-        size //= 2
+        if size > 1 or plan == before:  # single steps until none is left that may go
+            size //= 2
     return simulate(plan, turns, checks=checks, is_traced=True)
 
 

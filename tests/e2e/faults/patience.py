@@ -7,6 +7,8 @@ from typing import TypeVar
 
 from django.db import InterfaceError, OperationalError, connection
 
+from wfcore.exceptions import UnavailableError
+
 Result = TypeVar("Result")
 
 OUTAGE = timedelta(seconds=60)
@@ -19,7 +21,7 @@ def patiently(call: Callable[[], Result]) -> Result:
     while True:
         try:
             return call()
-        except (OperationalError, InterfaceError):
+        except (OperationalError, InterfaceError, UnavailableError):
             if time.monotonic() > deadline:
                 raise
             connection.close()

@@ -7,7 +7,7 @@ import pytest
 import temporalio.api.common.v1 as temporal_api
 import temporalio.converter as temporal
 
-from tests.unit.converter.values import READ, READ_FURTHER, REFUSED, WRITTEN, Line, Point
+from tests.unit.converter.values import QUOTED, READ, READ_FURTHER, REFUSED, WRITTEN, Line, Point
 from wfcore.common import RawValue
 from wfcore.converter import (
     AdvancedJSONEncoder,
@@ -85,6 +85,19 @@ def _outcome(convert: Callable[[Any, Any], Any], hint: Any, value: Any) -> tuple
 def test_a_hint_reads_a_value_as_temporal_does(hint: Any, value: Any) -> None:
     expected = _outcome(temporal.value_to_type, hint, value)
     assert _outcome(value_to_type, hint, value) == expected
+
+
+@pytest.mark.parametrize(("hint", "value", "secret"), QUOTED)
+def test_an_error_quotes_no_value(hint: Any, value: Any, secret: str) -> None:
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 - the kind is compared
+        temporal.value_to_type(hint, value)
+    with pytest.raises(type(theirs.value)) as found:
+        value_to_type(hint, value)
+    error: BaseException | None = found.value
+    while error is not None:
+        assert secret not in str(error)
+        assert error.__cause__ is not None or error.__suppress_context__ or not error.__context__
+        error = error.__cause__
 
 
 @pytest.mark.parametrize(("hint", "value", "expected"), READ_FURTHER)

@@ -162,6 +162,21 @@ REFUSED: list[Any] = [
 
 _ID = str(uuid.UUID(int=5))
 
+#: Values that don't fit, of which Temporal's errors quote a part and ours don't: the error of the
+#: same type, and what must not stand in it.
+QUOTED: list[tuple[Any, Any, str]] = [
+    (datetime, "pin 4711", "4711"),
+    (Kind, 4711, "4711"),
+    (Colour, "pin 4711", "4711"),
+    (Line, {"sku": "a", "next": 4711}, "4711"),
+    (dict[str, int], {"pin 4711": "b"}, "4711"),
+    (dict[int, str], {"pin 4711": "a"}, "4711"),
+    (dict[bool, str], {"pin 4711": "a"}, "4711"),
+    (Optional[int], "pin 4711", "4711"),  # noqa: UP045
+    (Literal["a"], "pin 4711", "4711"),
+    (list[Colour], ["red", "pin 4711"], "4711"),
+]
+
 #: Hints with JSON values, for which both converters must agree, errors included.
 READ: list[tuple[Any, Any]] = [
     (Any, {"a": 1}),
@@ -184,16 +199,13 @@ READ: list[tuple[Any, Any]] = [
     (datetime, "2026-01-02T12:00:00Z"),
     (datetime, "2026-01-02T12:00:00.123+01:00"),
     (datetime, "2026-01-02"),
-    (datetime, "yesterday"),
     (datetime, 5),
     (uuid.UUID, _ID),
     (uuid.UUID, "x"),
     (Kind, 1),
-    (Kind, 2),
     (Kind, "NEW"),
     (Kind, 1.0),
     (Colour, "red"),
-    (Colour, "blue"),
     (Colour, 1),
     (OldColour, "red"),
     (Unsuitable, "red"),
@@ -202,7 +214,6 @@ READ: list[tuple[Any, Any]] = [
     (Line, {"sku": "a", "next": {"sku": "b", "count": 2}}),
     (Line, {}),
     (Line, {"sku": 1}),
-    (Line, {"sku": "a", "next": 5}),
     (Line, 5),
     (Line, None),
     (Order, {"id": 1, "lines": [{"sku": "a"}], "at": "2026-01-02T12:00:00Z", "kind": 1}),
@@ -242,13 +253,10 @@ READ: list[tuple[Any, Any]] = [
     (dict, {"a": 1}),
     (dict, [1]),
     (dict[str, int], {"a": 1}),
-    (dict[str, int], {"a": "b"}),
     (dict[str, Line], {"a": {"sku": "a"}}),
     (dict[int, str], {"1": "a"}),
-    (dict[int, str], {"x": "a"}),
     (dict[float, str], {"1.5": "a"}),
     (dict[bool, str], {"true": "a", "false": "b"}),
-    (dict[bool, str], {"True": "a"}),
     (dict[type(None), str], {"null": "a"}),
     (dict[Kind, int], {"1": 5}),
     (dict[Colour, int], {"red": 5}),
@@ -260,7 +268,6 @@ READ: list[tuple[Any, Any]] = [
     (collections.Counter, {"a": 1}),
     (Optional[int], None),  # noqa: UP045 - the old spelling is the point
     (Optional[int], 1),  # noqa: UP045
-    (Optional[int], "x"),  # noqa: UP045
     (int | str, "x"),
     (Union[Line, Kind], 1),  # noqa: UP007
     (Line | None, {"sku": "a"}),
@@ -268,7 +275,6 @@ READ: list[tuple[Any, Any]] = [
     (datetime | str, "q"),
     (str | datetime, "2026-01-02T12:00:00"),
     (Literal["a", "b"], "a"),
-    (Literal["a"], "c"),
     (Literal[1], True),
     (str, ["a"]),
     (list[str], "abc"),

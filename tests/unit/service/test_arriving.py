@@ -75,6 +75,11 @@ def inbox(probe: Probe, workflow_id: str, run_id: str) -> list[Any]:
     return probe.store.read_inbox(key)
 
 
+def journal(probe: Probe, workflow_id: str, run_id: str) -> list[Any]:
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
+    return probe.store.read_journal(key)
+
+
 @both
 def test_facts_wait_while_a_task_is_started_and_follow_its_commands(arrivals: Arrivals) -> None:
     probe = Probe(arrivals=arrivals)
@@ -134,6 +139,7 @@ def test_a_run_that_closes_before_the_fact_is_stored_refuses_it() -> None:
     )
     assert probe.types(workflow_id)[-1] == "WORKFLOW_EXECUTION_COMPLETED"
     assert inbox(probe, workflow_id, run_id) == []
+    assert [entry.kind for entry in journal(probe, workflow_id, run_id)] == ["late_arrival"]
 
 
 def sweep_drops_it(probe: Probe) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.probing import Probe
-from tests.support.requests_json import timer
+from tests.support.requests_json import activity, timer
 from wfcore.history import transition
 from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask, Effect
 from wfcore.history.requests import Due
@@ -174,6 +174,22 @@ def test_the_wait_of_a_failing_run_grows(broken: set[str]) -> None:
     assert times == [10, 20, 40, 80, 160, 320, 600, 600, 600]
     entries = probe.store.read_journal(key_of(workflow_id, run_id))
     assert [entry.attempt for entry in entries] == list(range(1, 10))
+
+
+def test_a_run_that_an_activity_takes_over_a_limit_has_ended_and_not_failed() -> None:
+    probe = Probe("small")  # 40 events
+    workflow_id, run_id = probe.run()
+    probe.step(activity("a", probe.queue, retryPolicy={"maximumAttempts": 1}))
+    running = probe.poll_activity()
+    assert running.task_token
+    for _ in range(34):
+        probe.signal(workflow_id)
+    assert len(probe.events(workflow_id)) == 40
+    later(probe, 60)
+    assert probe.service.sweep().failed == 0
+    assert probe.types(workflow_id)[-1] == "WORKFLOW_EXECUTION_TERMINATED"
+    kinds = [entry.kind for entry in probe.store.read_journal(key_of(workflow_id, run_id))]
+    assert "sweep_failed" not in kinds
 
 
 def test_a_busy_run_is_left_for_the_next_sweep() -> None:

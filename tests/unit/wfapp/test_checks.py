@@ -151,6 +151,16 @@ def test_deployment(
     assert ids(checks.check_deployment(None)) == ["wfapp.W003", "wfapp.W004"]
 
 
+@pytest.mark.parametrize(
+    ("options", "wanted"), [({}, ["wfapp.W005"]), ({"connect_timeout": 2}, [])]
+)
+def test_waiting_for_a_silent_server_is_bounded(
+    database: Callable[[dict[str, Any]], None], options: dict[str, Any], wanted: list[str]
+) -> None:
+    database(POSTGRES | {"OPTIONS": options})
+    assert ids(checks.check_deployment(None)) == wanted
+
+
 def test_every_id_stands_in_the_reference() -> None:
     source = Path(checks.__file__).read_text()
     found = set(re.findall(r"wfapp\.[EW]\d{3}", source))

@@ -91,7 +91,7 @@ CALLS = (
     Call("signal with start", 1.5, _clients, client_calls.signal_with_start),
     Call("cancel", 2.2, _clients_if_any_run, client_calls.cancel),
     Call("terminate", 1.2, _clients_if_any_run, client_calls.terminate),
-    Call("query", 4.5, _clients_if_any_run, reading_calls.query),
+    Call("query", 5, _clients_if_any_run, reading_calls.query),
     Call("describe", 1.6, _clients_if_any_run, reading_calls.describe),
     Call("history", 0.7, _clients_if_any_run, reading_calls.history),
     Call("history backwards", 1, _clients_if_any_run, reading_calls.history_backwards),
@@ -104,7 +104,7 @@ CALLS = (
         _workers_if_message(DispatchWorkflowTask, QueryTask),
         worker_calls.work_on_message,
     ),
-    Call("query message", 12, _workers_if_message(QueryTask), worker_calls.work_on_query_message),
+    Call("query message", 30, _workers_if_message(QueryTask), worker_calls.work_on_query_message),
     Call("poll", 6, _workers_if_task_waits, worker_calls.poll),
     Call("poll in vain", 0.7, _workers, worker_calls.poll),
     Call("answer", 12, _workers_if(lambda worker: worker.tasks), worker_calls.answer),
@@ -127,16 +127,27 @@ CALLS = (
         _workers_if(lambda worker: worker.old_activities),
         worker_calls.end_activity_again,
     ),
-    Call("sweep", 4, _tickers, ticker_calls.sweep),
+    Call("sweep", 6, _tickers, ticker_calls.sweep),
     Call("lose a worker", 4, _tickers_if_expired, ticker_calls.lose_worker),
 )
 
 
-def choose(world: World, rng: random.Random) -> tuple[Call, Process] | None:
-    """A call that makes sense now, and who makes it; None when all are busy."""
-    possible = [(call, actors) for call in CALLS if (actors := call.actors(world))]
-    if not possible:
-        return None
-    weights = [call.weight for call, _ in possible]
-    call, actors = rng.choices(possible, weights)[0]
-    return call, rng.choice(actors)
+#: What the weight of a call is multiplied with in one world, so that worlds differ.
+_APPETITES = (0.2, 1.0, 1.0, 4.0)
+
+
+class Choice:
+    """Chooses calls in one world, which has likings of its own."""
+
+    def __init__(self, seed: int) -> None:
+        rng = random.Random(seed + 3)
+        self._weights = {call.name: call.weight * rng.choice(_APPETITES) for call in CALLS}
+
+    def choose(self, world: World, rng: random.Random) -> tuple[Call, Process] | None:
+        """A call that makes sense now, and who makes it; None when all are busy."""
+        possible = [(call, actors) for call in CALLS if (actors := call.actors(world))]
+        if not possible:
+            return None
+        weights = [self._weights[call.name] for call, _ in possible]
+        call, actors = rng.choices(possible, weights)[0]
+        return call, rng.choice(actors)

@@ -112,9 +112,9 @@ def _start_request(
 
 
 def _policies(rng: random.Random) -> tuple[Reuse, Conflict]:
-    """Any two, also those that exclude each other."""
-    if rng.random() < 0.5:
-        return Reuse.UNSPECIFIED, rng.choice(list(Conflict))
+    """Mostly some that let an open run live; sometimes any two, also if they exclude each other."""
+    if rng.random() < 0.75:
+        return Reuse.UNSPECIFIED, rng.choice([Conflict.UNSPECIFIED, Conflict.USE_EXISTING])
     return rng.choice(list(Reuse)), rng.choice(list(Conflict))
 
 
@@ -266,8 +266,11 @@ def _is_stopping(world: World, key: RunKey) -> bool:
 
 
 def terminate(world: World, client: Client, rng: random.Random) -> None:
-    """End a run at once."""
+    """End a run at once; mostly one that has ended already, so that others can live."""
+    runs = world.runs() if rng.random() < 0.6 else []
     workflow_id, run_id = _target(world, rng)
+    if runs and runs[0].closed:
+        workflow_id, run_id = runs[0].key.workflow_id, runs[0].key.run_id
     wish = StopWish(tag=world.tag("stop"), workflow_id=workflow_id, run_id=run_id)
     world.ledger.stops[wish.tag] = wish
     request = TerminateWorkflowExecutionRequest(

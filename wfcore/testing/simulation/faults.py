@@ -41,8 +41,8 @@ class Fault(StrEnum):
 class Rates:
     """How likely each fault is at one call, one commit or one message."""
 
-    overtaken: float = 0.06
-    overtaken_in_commit: float = 0.15
+    overtaken: float = 0.07
+    overtaken_in_commit: float = 0.25
     crash: float = 0.003
     failure: float = 0.004
     crash_at_commit: float = 0.012
@@ -54,18 +54,22 @@ class Rates:
     message_reordered: float = 0.3
 
     @property
-    def at_call(self) -> float:
-        """That anything happens at a call."""
-        return self.overtaken + self.crash + self.failure
-
-    @property
     def at_commit(self) -> float:
         """That anything happens right before a commit, or right after it."""
         return self.overtaken_in_commit + self.crash_at_commit + self.failure_at_commit
 
 
+#: Calls at which ways cross that lead to the same rows: others come first so many times as often.
+_CROSSROADS = {
+    "Store.put_inbox": 3,
+    "Store.replace_activity": 3,
+    "Store.withdraw_inbox": 3,
+    "Transaction.activities": 3,
+    "Transaction.inbox": 3,
+    "Transaction.save": 2,
+}
 #: How many turns of others a fiber may be overtaken for.
-_LONGEST_PAUSE = 4
+_LONGEST_PAUSE = 6
 
 
 class Faults:
@@ -125,12 +129,13 @@ class Faults:
         if may_fail:
             fiber.last_call = call
         rates = self.rates
+        overtaken = rates.overtaken * _CROSSROADS.get(call, 1)
         chance = fiber.rng.random()
-        if chance >= rates.at_call or self.is_calm:
+        if chance >= overtaken + rates.crash + rates.failure or self.is_calm:
             return
-        if chance < rates.overtaken:
+        if chance < overtaken:
             self._overtake(call)
-        elif chance < rates.overtaken + rates.crash:
+        elif chance < overtaken + rates.crash:
             self._crash(call, Fault.CRASH_BEFORE)
         elif may_fail and self.allows(Fault.FAILURE):
             self._note(call, Fault.FAILURE)

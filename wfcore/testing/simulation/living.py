@@ -9,7 +9,7 @@ import random
 from datetime import timedelta
 from functools import partial
 
-from wfcore.testing.simulation.calls import choose
+from wfcore.testing.simulation.calls import Choice
 from wfcore.testing.simulation.faults import Fault
 from wfcore.testing.simulation.world import World
 
@@ -20,6 +20,7 @@ _LONG_PAUSES = (300.0, 4_000.0)
 
 def live(world: World, steps: int, skipped: frozenset[int] = frozenset()) -> None:
     """Let actors make so many calls; ends early when a rule is broken."""
+    choice = Choice(world.profile.seed)
     for step in range(steps):
         if world.watch.report.violations:
             return
@@ -29,7 +30,7 @@ def live(world: World, steps: int, skipped: frozenset[int] = frozenset()) -> Non
         rng = random.Random(world.profile.seed * _SEED_STEP + step)
         _disturb(world, rng)
         world.turns.resume_all()
-        chosen = choose(world, rng)
+        chosen = choice.choose(world, rng)
         if chosen is None:
             world.clock.advance(timedelta(seconds=1))
             continue

@@ -27,6 +27,7 @@ _TIGHT = replace(
 _WITHOUT_CRASHES = Rates(
     crash=0, failure=0, crash_at_commit=0, failure_at_commit=0, lock_timeout=0.01
 )
+_CROWDED = Rates(overtaken=0.15, overtaken_in_commit=0.5, crash=0.001, failure=0.001)
 _ROUGH = Rates(
     overtaken=0.12,
     overtaken_in_commit=0.3,
@@ -67,11 +68,11 @@ def profile_of(seed: int) -> Profile:
         seed=seed,
         arrivals=rng.choice([Arrivals.OPTIMISTIC, Arrivals.OPTIMISTIC, Arrivals.LOCKED]),
         limits=rng.choice([Limits(), _LOW, _LOW, _TIGHT]),
-        rates=rng.choice([Rates(), Rates(), _ROUGH, _WITHOUT_CRASHES]),
+        rates=rng.choice([Rates(), _CROWDED, _ROUGH, _WITHOUT_CRASHES]),
         clients=rng.randint(2, 4),
         workers=rng.randint(1, 3),
         tickers=rng.randint(1, 3),
-        workflow_ids=rng.randint(1, 4),
+        workflow_ids=rng.choice([1, 1, 2, 3]),
         real_share=rng.choice([0.0, 0.0, 0.0, 0.3, 1.0]),
         polls=rng.random() < 0.5,
         leases=rng.random() < 0.7,

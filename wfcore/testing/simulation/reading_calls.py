@@ -45,7 +45,8 @@ def query(world: World, client: Client, rng: random.Random) -> None:
     request = QueryWorkflowRequest(
         namespace=NAMESPACE, execution=_execution(run), query=WorkflowQuery(query_type="events")
     )
-    answer = ask(lambda: client.service.query_workflow(request, timeout=seconds(10)))
+    limit = seconds(rng.choice([10, 10, 100]))
+    answer = ask(lambda: client.service.query_workflow(request, timeout=limit))
     if answer is None or answer.query_result is None:
         return
     told = int(answer.query_result.payloads[0].data)

@@ -156,11 +156,13 @@ class Script:
     def go_on(self) -> Answer:
         """Some more of whatever a workflow does."""
         rng = self._rng
-        if rng.random() < 0.15:
+        if rng.random() < 0.25:
             too_large = rng.randrange(_TOO_LARGE) == 0
             return Answer(cause=Cause.GRPC_MESSAGE_TOO_LARGE if too_large else rng.choice(_CAUSES))
         if rng.random() < 0.05:
             return Answer(force_new_task=True, return_new_task=rng.random() < 0.5, is_sticky=True)
+        if self._is_first:  # something to do for the rest of its life
+            self._commands += [activity(rng, f"{self._tag}-{n}", self._queue) for n in "ab"]
         for _ in range(rng.choice([0, 1, 2, 2, 3, 4, 5])):
             self._commands.append(self._wish())
         if rng.random() < 0.05:

@@ -50,7 +50,7 @@ class SimulatedTables(Tables):
 
     def _commit(self, unit: Unit) -> None:
         fiber = self._faults.turns.current
-        what = f"commit of {fiber.last_call if fiber is not None else '-'}"
+        what = f"commit of {(fiber.last_call if fiber is not None else '') or 'nothing'}"
         self._faults.before_commit(what)
         super()._commit(unit)
         self._seen(list(dict.fromkeys(key for key, _ in unit.writes)))

@@ -165,7 +165,7 @@ class Watch:
             case ev.ActivityTaskCancelRequested():
                 shadow.cancels[attributes.scheduled_event_id] = event.event_id
             case ev.TimerFired() | ev.TimerCanceled():
-                self._end_of_timer(run, shadow, attributes)
+                self._end_of_timer(run, shadow, event, attributes)
             case ev.WorkflowExecutionSignaled():
                 self._signal(run, shadow, attributes)
             case ev.WorkflowTaskCompleted() | ev.WorkflowTaskFailed():
@@ -188,12 +188,18 @@ class Watch:
         shadow.ended.add(scheduled_event_id)
 
     def _end_of_timer(
-        self, run: Run, shadow: Shadow, attributes: ev.TimerFired | ev.TimerCanceled
+        self,
+        run: Run,
+        shadow: Shadow,
+        event: HistoryEvent,
+        attributes: ev.TimerFired | ev.TimerCanceled,
     ) -> None:
         timers = shadow.recorded.timers if shadow.recorded is not None else {}
         timer = timers.get(attributes.timer_id)
         if timer is None or timer.started_event_id != attributes.started_event_id:
             self.report.of(run.key)("a timer ends once", f"timer {attributes.timer_id}")
+        elif isinstance(attributes, ev.TimerFired) and event.event_time < timer.fire_at:
+            self.report.of(run.key)("nothing happens before its time", f"event {event.event_id}")
 
     def _signal(self, run: Run, shadow: Shadow, signal: ev.WorkflowExecutionSignaled) -> None:
         wish = self._ledger.signals.get(signal.identity)
@@ -294,6 +300,11 @@ class Watch:
             fail("a cancel request stays", f"{name} knows event {row.cancel_requested_event_id}")
         if before is not None and (row.stamp < before.stamp or _standing_changed(before, row)):
             fail("a new standing has a new stamp", f"{name}: {before.stamp} to {row.stamp}")
+        most = row.retry_policy.maximum_attempts
+        if 0 < most < row.attempt:
+            fail("attempts are as many as the policy allows", f"{name} of {most}")
+        if row.started_at is not None and row.started_at < row.attempt_scheduled_at:
+            fail("nothing happens before its time", f"{name} was taken during its backoff")
         claims = shadow.claims.setdefault(row.scheduled_event_id, [])
         taken = row.state is ActivityState.STARTED
         if taken and (not claims or claims[-1].request_id != row.request_id):

@@ -1,0 +1,1 @@
+"""Faults planted in the engine, each of which the simulator must find."""
