@@ -14,18 +14,21 @@ from wfcore.history.change import Change
 from wfcore.history.machines import (
     activity,
     activity_commands,
+    child,
     closing,
+    delivery,
     table,
     timer,
+    workflow,
     workflow_task,
 )
 from wfcore.history.requests import Request
-from wfcore.history.state import InboxItem, MutableState, PendingActivity
+from wfcore.history.state import DeliveryKind, InboxItem, MutableState, PendingActivity
 from wfcore.history.step import Step
 from wfcore.protocol.common import RetryPolicy
 from wfcore.protocol.enums import CommandType, RetryState
 from wfcore.replay import runtime
-from wfcore.service import arriving, starting, transacting, workflow_tasks
+from wfcore.service import arriving, delivering, starting, transacting, workflow_tasks
 from wfcore.service.ports import Transaction
 from wfcore.testing import memory_ports, memory_rows
 from wfcore.testing.memory_ports import MemoryTransaction
@@ -292,3 +295,82 @@ def timer_fires_early(patch: pytest.MonkeyPatch) -> None:
 def closed_run_takes_facts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(transition, "_check_open", lambda step: None)
     patch.setattr(arriving._Sent, "refusal", lambda sent, state: None)
+
+
+# ---- other workflows
+
+
+@planted("a child works before its parent has recorded it")
+def child_does_not_wait(patch: pytest.MonkeyPatch) -> None:
+    first_task = workflow.first_task
+
+    def at_once(step: Step, eager: Any = None) -> None:
+        step.volatile.waits_for_parent = False
+        first_task(step, eager)
+
+    patch.setattr(workflow, "first_task", at_once)
+
+
+@planted("what a run has to do to others is forgotten once it was begun")
+def delivery_begun_is_done(patch: pytest.MonkeyPatch) -> None:
+    begin = delivery.begin
+
+    def forget(step: Step) -> None:
+        begin(step)
+        for event_id, each in list(step.volatile.deliveries.items()):
+            if each.attempts:
+                del step.volatile.deliveries[event_id]
+
+    patch.setattr(delivery, "begin", forget)
+
+
+@planted("what a run has to do to others has no time at which it is begun again")
+def delivery_is_not_begun_again(patch: pytest.MonkeyPatch) -> None:
+    begin = delivery.begin
+
+    def once(step: Step) -> None:
+        takes_up, step.takes_up = step.takes_up, False
+        begin(step)
+        step.takes_up = takes_up
+
+    patch.setattr(delivery, "begin", once)
+
+
+@planted("the end of a child's run is told although another run follows")
+def child_tells_too_early(patch: pytest.MonkeyPatch) -> None:
+    close = delivery.close
+
+    def tell(step: Step) -> None:
+        close(step)
+        if step.recorded.parent is not None and step.recorded.new_execution_run_id:
+            delivery.add(step, DeliveryKind.REPORT, step.recorded.next_event_id - 1)
+
+    patch.setattr(delivery, "close", tell)
+
+
+@planted("the start of a child that its end has told is recorded once more")
+def child_starts_twice(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(child, "is_news", lambda step, done: True)
+
+
+@planted("a parent that closes leaves its children as they are")
+def close_policy_ignored(patch: pytest.MonkeyPatch) -> None:
+    close = delivery.close
+
+    def leave(step: Step) -> None:
+        close(step)
+        for event_id, each in list(step.volatile.deliveries.items()):
+            if each.kind is DeliveryKind.CLOSE_CHILD:
+                del step.volatile.deliveries[event_id]
+
+    patch.setattr(delivery, "close", leave)
+
+
+@planted("a signal that may have arrived is sent once more as another one")
+def signal_sent_again(patch: pytest.MonkeyPatch) -> None:
+    arrive = delivering.arrive
+
+    def without_id(*given: Any, request_id: str = "", **named: Any) -> Any:
+        return arrive(*given, **named)
+
+    patch.setattr(delivering, "arrive", without_id)

@@ -392,17 +392,18 @@ def _acknowledge(step: Step, request: Acknowledge) -> Answer:
     for each in done:
         del deliveries[each.event_id]
     acknowledged = tuple(each.event_id for each in done)
+    if not step.is_open or all(each.fact is None for each in done):
+        return Answer(acknowledged=acknowledged)
+    _catch_up(step)
     facts = [
         InboxItem(event_time=step.now, attributes=each.fact)
         for each in done
         if each.fact is not None and child.is_news(step, each)
     ]
-    if not facts or not step.is_open:
-        return Answer(acknowledged=acknowledged)
-    _catch_up(step)
     if step.started_task is None:
         step.append_facts(facts)
-        workflow_task.schedule(step)
+        if facts:
+            workflow_task.schedule(step)
         return Answer(acknowledged=acknowledged)
     return Answer(acknowledged=acknowledged, to_inbox=facts)
 

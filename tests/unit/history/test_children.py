@@ -223,6 +223,15 @@ def test_of_reports_that_come_twice_during_a_task_one_is_written() -> None:
     assert run.inbox == []
 
 
+def test_a_start_that_is_told_behind_a_waiting_end_is_no_news() -> None:
+    run = a_run()
+    run.work(start_child())
+    begun, closing = child.started(run.events[4], "child-run"), a_closed_child()
+    run.put(child.report(closing.state.recorded, closing.events[-1], begun, run.now))
+    run.child_starts(5)
+    assert run.kinds(6) == ["CHILD_STARTED", "CHILD_TERMINATED", "TASK_SCHEDULED"]
+
+
 @pytest.mark.parametrize("refused_first", [True, False])
 def test_a_child_that_has_ended_was_not_refused(refused_first: bool) -> None:
     """Its workflow id was taken by others before its start was tried once more."""

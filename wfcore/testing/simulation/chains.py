@@ -10,8 +10,8 @@ from wfcore.protocol import events as ev
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.enums import WorkflowIdConflictPolicy as Conflict
 from wfcore.protocol.enums import WorkflowIdReusePolicy as Reuse
-from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
 from wfcore.testing.memory_rows import Run
+from wfcore.testing.simulation import families
 from wfcore.testing.simulation.ledger import Ledger
 from wfcore.testing.simulation.violations import Report
 
@@ -25,6 +25,7 @@ class Chains:
         self._ledger = ledger
         self._report = report
         self._runs: dict[str, list[Run]] = {}
+        self._by_id: dict[str, Run] = {}
         self._new: list[Run] = []
         #: runs that were closed before the commit that is looked at
         self._closed_before: set[str] = set()
@@ -38,6 +39,7 @@ class Chains:
         for run in self._new:
             self._follows(run)
             self._runs.setdefault(run.key.workflow_id, []).append(run)
+            self._by_id[run.key.run_id] = run
         self._new.clear()
         for run in touched:
             if run.closed:
@@ -65,11 +67,18 @@ class Chains:
             if isinstance(first, ev.WorkflowExecutionStarted)
             else ""
         )
+        child = families.address_of(request_id) if wish is None else None
         if continued:
             self._continues(run, previous, continued)
+        elif child is not None:
+            self._is_wanted(run, previous, child)
         elif wish is None:
             fail("a run was asked for", f"request id {request_id}")
-        elif previous is not None and not self._may_follow(previous, wish.request):
+        elif previous is not None and not self._may_follow(
+            previous,
+            wish.request.workflow_id_reuse_policy,
+            wish.request.workflow_id_conflict_policy,
+        ):
             fail(
                 "policies for used ids hold",
                 f"{wish.request.workflow_id_reuse_policy.name}, "
@@ -83,8 +92,16 @@ class Chains:
         if previous is None or previous.key.run_id != continued or named != run.key.run_id:
             self._report.of(run.key)("a chain is linked both ways", f"continues {continued}")
 
-    def _may_follow(self, previous: Run, request: StartWorkflowExecutionRequest) -> bool:
-        reuse, conflict = request.workflow_id_reuse_policy, request.workflow_id_conflict_policy
+    def _is_wanted(self, run: Run, previous: Run | None, address: tuple[str, int]) -> None:
+        """A parent has asked for it, and its policy allows it."""
+        fail = self._report.of(run.key)
+        reuse = families.was_asked_for(self._by_id.get(address[0]), address, run)
+        if reuse is None:
+            fail("a run was asked for", f"by event {address[1]} of {address[0]}")
+        elif previous is not None and not self._may_follow(previous, reuse, Conflict.FAIL):
+            fail("policies for used ids hold", f"{reuse.name} of a child")
+
+    def _may_follow(self, previous: Run, reuse: Reuse, conflict: Conflict) -> bool:
         replaced = previous.closed and previous.key.run_id not in self._closed_before
         if replaced:
             return (

@@ -16,6 +16,7 @@ from wfcore.service.ports import QueryTask
 from wfcore.testing.memory_ports import read_snapshot
 from wfcore.testing.memory_rows import Run
 from wfcore.testing.simulation import worker_calls
+from wfcore.testing.simulation.families import check_calm
 from wfcore.testing.simulation.ledger import SignalWish, Try, trying
 from wfcore.testing.simulation.processes import Ticker, Worker
 from wfcore.testing.simulation.world import NAMESPACE, World, text
@@ -41,7 +42,10 @@ def end(world: World) -> None:
     ending.settle_claims()
     world.is_ending = True
     for _ in range(_FOLLOWING):
-        if not ending.run_dry() or not world.open_runs():
+        if not ending.run_dry():
+            return
+        check_calm(world.runs(), world.watch.report)
+        if not world.open_runs():
             return
         for run in world.open_runs():
             _check_idle(world, run)
@@ -202,6 +206,7 @@ def _check_idle(world: World, run: Run) -> None:
         "timers": recorded.timers,
         "activities": run.activities,
         "arrivals": run.inbox,
+        "something to deliver": state.volatile.deliveries,
         "a first task": not recorded.first_task_scheduled,
         "an end in time": recorded.run_timeout or recorded.expiration_time,
     }

@@ -12,6 +12,10 @@ from wfcore.testing.simulation.faults import Rates
 _LOW = Limits(
     buffered_events=4,
     pending_activities=5,
+    pending_children=3,
+    pending_signals=3,
+    pending_cancels=2,
+    deliveries_at_once=2,
     reported_problems=2,
     workflow_task_heartbeat=timedelta(seconds=30),
 )
@@ -59,6 +63,8 @@ class Profile:
     leases: bool
     #: clocks of processes differ from the store's by at most this
     skew: timedelta
+    #: runs mostly have to do with each other
+    is_sociable: bool
 
 
 def profile_of(seed: int) -> Profile:
@@ -77,4 +83,5 @@ def profile_of(seed: int) -> Profile:
         polls=rng.random() < 0.5,
         leases=rng.random() < 0.7,
         skew=timedelta(seconds=rng.choice([0.0, 0.0, 0.0, 0.3])),
+        is_sociable=rng.random() < 0.5,
     )

@@ -10,7 +10,15 @@ from datetime import timedelta
 from wfcore.protocol import commands
 from wfcore.protocol import events as ev
 from wfcore.protocol.commands import Command
-from wfcore.protocol.common import ActivityType, RetryPolicy, TaskQueue, WorkflowType
+from wfcore.protocol.common import (
+    ActivityType,
+    RetryPolicy,
+    TaskQueue,
+    WorkflowExecution,
+    WorkflowType,
+)
+from wfcore.protocol.enums import ParentClosePolicy
+from wfcore.protocol.enums import WorkflowIdReusePolicy as Reuse
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
@@ -83,6 +91,10 @@ def activity(rng: random.Random, activity_id: str, queue: str, **given: object) 
     )
 
 
+def _text(content: str) -> Payload:
+    return Payload(metadata={"encoding": b"json/plain"}, data=f'"{content}"'.encode())
+
+
 @dataclass(kw_only=True, slots=True)
 class Answer:
     """What to tell the service: commands, or why there are none."""
@@ -101,6 +113,8 @@ class _Seen:
     timers: list[str] = field(default_factory=list)
     #: scheduled event ids of activities that are not asked to be cancelled
     activities: list[int] = field(default_factory=list)
+    #: workflow ids of children that have started
+    children: list[str] = field(default_factory=list)
     cancel_requested: bool = False
 
 
@@ -124,6 +138,8 @@ def _read(events: Sequence[HistoryEvent]) -> _Seen:
                 | ev.ActivityTaskCanceled(scheduled_event_id=scheduled)
             ):
                 activities.pop(scheduled, None)
+            case ev.ChildWorkflowExecutionStarted(workflow_execution=child) if child:
+                seen.children.append(child.workflow_id)
             case ev.WorkflowExecutionCancelRequested():
                 seen.cancel_requested = True
     seen.timers, seen.activities = list(timers), list(activities)
@@ -135,14 +151,25 @@ class Script:
 
     Args:
         tag: a name that no other answer has; names of timers and activities begin with it.
+        known: workflow ids that are in use.
+        is_sociable: it mostly has to do with other workflows.
     """
 
     def __init__(
-        self, events: Sequence[HistoryEvent], rng: random.Random, tag: str, queue: str
+        self,
+        events: Sequence[HistoryEvent],
+        rng: random.Random,
+        tag: str,
+        queue: str,
+        *,
+        known: Sequence[str],
+        is_sociable: bool,
     ) -> None:
         self._rng = rng
         self._tag = tag
         self._queue = queue
+        self._known = known
+        self._is_sociable = is_sociable
         self._seen = _read(events)
         self._is_first = sum(isinstance(e.attributes, ev.WorkflowTaskCompleted) for e in events) < 1
         #: id of the event that ends the task, if the answer is taken
@@ -183,7 +210,12 @@ class Script:
 
     def _wish(self) -> Message:
         rng, name = self._rng, f"{self._tag}-{len(self._commands)}"
-        kind = rng.choice(["timer", "timer", *["activity"] * 6, *["cancel"] * 5, "note"])
+        others = 60 if self._is_sociable else 2
+        kind = rng.choice(
+            ["timer", "timer", *["activity"] * 6, *["cancel"] * 5, "note", *["others"] * others]
+        )
+        if kind == "others":
+            return self._to_others(name)
         if kind == "activity":
             return activity(rng, name, self._queue)
         if kind == "cancel":
@@ -215,8 +247,35 @@ class Script:
             return commands.CancelTimer(timer_id=name)
         return None
 
+    def _to_others(self, name: str) -> Message:
+        """Something about another workflow: one of those that clients start, a child, or itself."""
+        rng = self._rng
+        children = self._seen.children
+        workflow_id = rng.choice(["nobody", rng.choice(self._known), *children, *children])
+        only_child = rng.random() < 0.3
+        kind = rng.choice(["child", "child", "signal", "signal", "cancel"])
+        if kind == "signal":
+            return commands.SignalExternalWorkflowExecution(
+                execution=WorkflowExecution(workflow_id=workflow_id),
+                signal_name="note",
+                input=Payloads(payloads=(_text(name),)),
+                child_workflow_only=only_child,
+            )
+        if kind == "cancel":
+            return commands.RequestCancelExternalWorkflowExecution(
+                workflow_id=workflow_id, child_workflow_only=only_child, reason=name
+            )
+        return commands.StartChildWorkflowExecution(
+            workflow_id=rng.choice([workflow_id, f"child-{name}", f"child-{name}"]),
+            workflow_type=WorkflowType(name="Script"),
+            workflow_run_timeout=rng.choice([None, None, None, seconds(7)]),
+            parent_close_policy=rng.choice([*ParentClosePolicy]),
+            workflow_id_reuse_policy=rng.choice([*Reuse]),
+            retry_policy=rng.choice([None, None, RetryPolicy(maximum_attempts=2)]),
+        )
+
     def _note(self, name: str) -> Message:
-        value = Payload(metadata={"encoding": b"json/plain"}, data=f'"{name}"'.encode())
+        value = _text(name)
         empty = Payload(metadata={"encoding": b"json/plain"}, data=b"null")
         return self._rng.choice(
             [

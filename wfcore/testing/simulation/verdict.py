@@ -14,6 +14,7 @@ from wfcore.replay.instance import replay_history
 from wfcore.testing.memory_ports import read_snapshot
 from wfcore.testing.memory_rows import Run
 from wfcore.testing.simulation.errands import Errand
+from wfcore.testing.simulation.families import Families
 from wfcore.testing.simulation.ledger import Outcome, SignalWish, Wish
 from wfcore.testing.simulation.world import ERRAND, World
 from wfcore.workflow import WorkflowDefinition
@@ -71,6 +72,7 @@ class Verdict:
         for tag, wish in self._world.ledger.stops.items():
             self._kept("a termination is recorded once", wish, self._stops[tag])
         self._answers_kept()
+        Families(self._runs, self._report).give()
 
     # ---- what is stored
 

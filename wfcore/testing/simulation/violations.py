@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from wfcore.service.ports import RunKey
 
+#: Reports a broken rule, and how it was broken.
+Fail = Callable[[str, str], None]
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -27,7 +30,7 @@ class Report:
         """A rule is broken."""
         self.violations.append(Violation(rule, text))
 
-    def of(self, key: RunKey) -> Callable[[str, str], None]:
+    def of(self, key: RunKey) -> Fail:
         """The same, with the name of a run in front."""
         name = f"run {key.run_id[-4:]} of {key.workflow_id}"
         return lambda rule, text: self.fail(rule, f"{name}: {text}")

@@ -16,6 +16,7 @@ from wfcore.protocol.events import CLOSING, HistoryEvent
 from wfcore.service.ports import RunKey
 from wfcore.testing.memory_ports import read_snapshot
 from wfcore.testing.memory_rows import Run
+from wfcore.testing.simulation import families
 from wfcore.testing.simulation.chains import Chains
 from wfcore.testing.simulation.ledger import Ledger
 from wfcore.testing.simulation.violations import Report
@@ -35,6 +36,7 @@ _LATE = (
     ev.WorkflowExecutionSignaled,
     ev.WorkflowExecutionCancelRequested,
     ev.WorkflowExecutionOptionsUpdated,
+    *families.OUTCOMES,
 )
 #: Facts that workflow code must be told of.
 _NEWS = (
@@ -42,6 +44,7 @@ _NEWS = (
     ev.TimerFired,
     ev.WorkflowExecutionSignaled,
     ev.WorkflowExecutionCancelRequested,
+    *families.OUTCOMES,
 )
 
 
@@ -152,6 +155,8 @@ class Watch:
         attributes = event.attributes
         if isinstance(attributes, _NEWS):
             shadow.news = event.event_id
+        if shadow.recorded is not None:
+            families.look(shadow.recorded, event, self.report.of(run.key))
         match attributes:
             case ev.ActivityTaskStarted():
                 self._attempt(run, shadow, attributes)
@@ -241,13 +246,13 @@ class Watch:
             fail("a run is closed by its last event", f"status {state.recorded.status.name}")
         if run.current.status is not state.recorded.status:
             fail("the current run is as it stands", f"{run.current.status.name}")
-        if not state.is_open:
-            if state.volatile.task is not None:
-                fail("a closed run has no task", f"attempt {state.volatile.task.attempt}")
-            return
+        if not state.is_open and state.volatile.task is not None:
+            fail("a closed run has no task", f"attempt {state.volatile.task.attempt}")
         clocks = list(_clocks_of_run(state))
         if clocks and (run.wakeup_at is None or run.wakeup_at > min(clocks)):
             fail("nothing due is forgotten", f"wakes at {run.wakeup_at}, due at {min(clocks)}")
+        if not state.is_open or state.volatile.waits_for_parent:
+            return
         task = state.volatile.task
         is_shown = task is not None or shadow.news <= state.recorded.previous_started_event_id
         if not is_shown and (state.recorded.first_task_scheduled or not self._may_wait(run)):
@@ -327,11 +332,15 @@ def _standing_changed(before: PendingActivity, row: PendingActivity) -> bool:
 
 def _clocks_of_run(state: MutableState) -> Iterator[datetime]:
     recorded, task = state.recorded, state.volatile.task
+    for delivery in state.volatile.deliveries.values():
+        yield delivery.due_at
+    if not state.is_open:
+        return
     if recorded.expiration_time is not None:
         yield recorded.expiration_time
     if recorded.run_timeout:
         yield recorded.execution_time + recorded.run_timeout
-    if not recorded.first_task_scheduled:
+    if not recorded.first_task_scheduled and not state.volatile.waits_for_parent:
         yield recorded.execution_time
     if task is not None and task.started_at is not None:
         yield task.started_at + task.start_to_close_timeout

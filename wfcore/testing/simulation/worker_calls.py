@@ -179,7 +179,14 @@ def _script(world: World, worker: Worker, rng: random.Random, held: HeldTask) ->
     if events and events[0].event_id != 1:
         run = world.run(coded_tasks.key_of(held.task))
         events = (*(run.events[: events[0].event_id - 1] if run is not None else ()), *events)
-    script = Script(events, rng, world.tag("answer"), QUEUE)
+    script = Script(
+        events,
+        rng,
+        world.tag("answer"),
+        QUEUE,
+        known=sorted({run.key.workflow_id for run in world.runs()}),
+        is_sociable=world.profile.is_sociable,
+    )
     decided = script.end() if world.is_ending else script.go_on()
     if decided.cause is not None:
         _fail(world, worker, held, decided)
