@@ -311,7 +311,7 @@ def child_does_not_wait(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(workflow, "first_task", at_once)
 
 
-@planted("what a run has to do to others is forgotten once it was begun")
+@planted("what a run has to do to others is forgotten once it was begun", runs=1_000)
 def delivery_begun_is_done(patch: pytest.MonkeyPatch) -> None:
     begin = delivery.begin
 
@@ -366,7 +366,7 @@ def close_policy_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery, "close", leave)
 
 
-@planted("a signal that may have arrived is sent once more as another one")
+@planted("a signal that may have arrived is sent once more as another one", runs=1_000)
 def signal_sent_again(patch: pytest.MonkeyPatch) -> None:
     arrive = delivering.arrive
 

@@ -58,6 +58,8 @@ NOT_MADE = {
     "Store.read_inbox",
     "Store.read_journal",
 }
+#: Calls that only few of these runs make.
+SELDOM_MADE = {"Store.request_seen"}
 
 
 @pytest.mark.timeout(600)
@@ -91,7 +93,7 @@ def test_each_run_makes_enough_requests_of_every_kind(tally: Tally) -> None:
 @pytest.mark.timeout(300)
 def test_something_goes_wrong_everywhere(tally: Tally) -> None:
     assert set(tally.faults_by_kind()) == set(Fault) - {Fault.CLOCK_SKEW}
-    assert set(tally.calls_without(Fault.OVERTAKEN)) == NOT_MADE
+    assert set(tally.calls_without(Fault.OVERTAKEN)) - SELDOM_MADE == NOT_MADE
     for fault in (Fault.CRASH_AFTER, Fault.UNKNOWN_OUTCOME):
         where = {call for call, kind in tally.faults if kind is fault}
         assert {

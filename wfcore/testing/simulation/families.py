@@ -5,7 +5,7 @@ that knows of it; each signal and cancel request arrives once, and what its send
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from wfcore.history.state import Child, Recorded
+from wfcore.history.state import Child, DeliveryKind, MutableState, Recorded
 from wfcore.history.step import CHILD_ENDS
 from wfcore.protocol import events as ev
 from wfcore.protocol.enums import ParentClosePolicy
@@ -64,15 +64,30 @@ def look(before: Recorded, event: HistoryEvent, fail: Fail) -> None:
                 fail("a child ends once", f"event {event.event_id} is about event {at}")
 
 
+def check_close(state: MutableState, fail: Fail) -> None:
+    """A run that has just closed has its children and its parent to tell, and nothing else."""
+    recorded = state.recorded
+    wanted = {
+        at: DeliveryKind.CLOSE_CHILD
+        for at, child in recorded.children.items()
+        if child.started_event_id and child.parent_close_policy is not ParentClosePolicy.ABANDON
+    }
+    if recorded.parent is not None and not recorded.new_execution_run_id:
+        wanted[recorded.next_event_id - 1] = DeliveryKind.REPORT
+    found = {at: each.kind for at, each in state.volatile.deliveries.items()}
+    if found != wanted:
+        fail("a run that closes tells those that must know", f"{found} instead of {wanted}")
+
+
 def check_calm(runs: Sequence[Run], report: Report) -> None:
     """When nothing is to come any more, whoever waits for others has heard of them, and those that
     a parent left behind know it.
     """
-    opened = {
-        (recorded.workflow_id, recorded.first_execution_run_id): recorded
-        for run in runs
-        if not run.closed and (recorded := read_snapshot(run).recorded)
-    }
+    opened: dict[tuple[str, str], Recorded] = {}
+    for run in runs:
+        if not run.closed:
+            recorded = read_snapshot(run).recorded
+            opened[recorded.workflow_id, recorded.first_execution_run_id] = recorded
     for run in runs:
         recorded, fail = read_snapshot(run).recorded, report.of(run.key)
         if not run.closed and (recorded.external_signals or recorded.external_cancels):

@@ -57,6 +57,8 @@ class Shadow:
     events: int = 0
     latest_time: datetime | None = None
     is_closed: bool = False
+    #: the state has been seen closed
+    has_ended: bool = False
     #: id of the last fact that workflow code must be told of
     news: int = 0
     signal_requests: set[str] = field(default_factory=set)
@@ -246,6 +248,9 @@ class Watch:
             fail("a run is closed by its last event", f"status {state.recorded.status.name}")
         if run.current.status is not state.recorded.status:
             fail("the current run is as it stands", f"{run.current.status.name}")
+        if not state.is_open and not shadow.has_ended:
+            shadow.has_ended = True
+            families.check_close(state, fail)
         if not state.is_open and state.volatile.task is not None:
             fail("a closed run has no task", f"attempt {state.volatile.task.attempt}")
         clocks = list(_clocks_of_run(state))
