@@ -4,7 +4,17 @@ A scenario is *later* when it needs a feature of `LATER`; what may differ stands
 its reason.
 """
 
-GROUPS = ("start", "delay", "tasks", "activities", "timers", "closing", "messages", "golden")
+GROUPS = (
+    "start",
+    "delay",
+    "tasks",
+    "activities",
+    "local",
+    "timers",
+    "closing",
+    "messages",
+    "golden",
+)
 
 #: reason -> scenarios of these groups that need it
 LATER: dict[str, tuple[str, ...]] = {
@@ -46,7 +56,6 @@ LATER: dict[str, tuple[str, ...]] = {
         "golden-child-fails",
         "golden-child-ok",
     ),
-    "local activities": ("golden-local-activity", "golden-local-activity-fails"),
     "search attributes": ("bad-attribute-type", "bad-unknown-attribute"),
     "sticky queues": (
         "golden-open-scheduled",

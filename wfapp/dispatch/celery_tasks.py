@@ -273,7 +273,7 @@ def _task_id(info: activity.Info) -> str:
 def _outcome(body: _Body, info: activity.Info) -> Any:
     """The value of a body, or its failure with what Celery says of another attempt."""
     if body.retry is not None:
-        raise _next_attempt(body)
+        raise _next_attempt(body, info)
     if body.state == states.SUCCESS:
         return body.value
     error = body.value
@@ -291,8 +291,15 @@ def _outcome(body: _Body, info: activity.Info) -> Any:
     raise failure
 
 
-def _next_attempt(body: _Body) -> ApplicationError:
+def _next_attempt(body: _Body, info: activity.Info) -> ApplicationError:
     if body.next_call is not None:
+        if info.is_local:  # which has no heartbeats to carry them
+            return ApplicationError(
+                f"{info.activity_type} asked for a retry with other arguments, which a local "
+                "activity can't have: use workflow.execute_activity",
+                type="RetryError",
+                non_retryable=True,
+            )
         activity.heartbeat({NEXT_CALL: body.next_call})
     reason = body.retry.exc
     failure = ApplicationError(
