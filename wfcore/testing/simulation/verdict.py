@@ -15,6 +15,7 @@ from wfcore.testing.memory_ports import read_snapshot
 from wfcore.testing.memory_rows import Run
 from wfcore.testing.simulation.errands import Errand
 from wfcore.testing.simulation.ledger import Outcome, SignalWish, Wish
+from wfcore.testing.simulation.update_verdict import updates_kept
 from wfcore.testing.simulation.world import ERRAND, World
 from wfcore.workflow import WorkflowDefinition
 
@@ -71,6 +72,7 @@ class Verdict:
         for tag, wish in self._world.ledger.stops.items():
             self._kept("a termination is recorded once", wish, self._stops[tag])
         self._answers_kept()
+        updates_kept(self._world)
 
     # ---- what is stored
 
@@ -219,7 +221,8 @@ class Verdict:
                 if completed or self._task_failures[tag] > 1:
                     self._report.fail("a task fails once", tag)
                 continue
-            self._kept("an answer is recorded once", wish, len(completed))
+            if not (wish.may_vanish and not completed):
+                self._kept("an answer is recorded once", wish, len(completed))
             for run, event in completed:
                 if wish.commands != _commands_of(run, event.event_id):
                     self._report.of(run.key)("each command is an event", f"answer {tag}")
