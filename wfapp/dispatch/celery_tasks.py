@@ -21,7 +21,13 @@ from celery.app.trace import TraceInfo, build_tracer, trace_ok_t
 from celery.canvas import Signature
 from celery.exceptions import Ignore
 
-from wfapp.dispatch.messages import HINT_HEADER, ActivityHint, activity_task_id, read_activity
+from wfapp.dispatch.messages import (
+    HINT_HEADER,
+    ActivityHint,
+    MessageTooNewError,
+    activity_task_id,
+    read_activity,
+)
 from wfapp.dispatch.transactional import current_completion
 from wfcore import activity
 from wfcore.common import RetryPolicy
@@ -110,7 +116,11 @@ class HintedTracer:
         fields = (request or {}).get(HINT_HEADER)
         if fields is None:
             return self.plain(task_id, args, kwargs, request)
-        hint = read_activity(fields, self.task.name)
+        try:
+            hint = read_activity(fields, self.task.name)
+        except MessageTooNewError as error:
+            logger.error("%s", error, extra={"action": "message_too_new"})
+            return _ignored("the message is of a newer release")
         delivery = _Delivery(task_id=task_id, request=request or {})
         reset = _delivery.set(delivery)
         try:

@@ -187,16 +187,7 @@ class TaskWorker:
         with following(self._serves) as tasks:
             self.claim_and_run(hint)
         for task in tasks:
-            self.run_workflow_task(
-                WorkflowTaskHint(
-                    namespace=task.namespace,
-                    workflow_id=task.workflow_id,
-                    run_id=task.run_id,
-                    scheduled_event_id=task.scheduled_event_id,
-                    attempt=task.attempt,
-                    task_queue=task.task_queue,
-                )
-            )
+            self.run_workflow_task(WorkflowTaskHint.of(task))
 
     def claim_and_run(self, hint: ActivityHint) -> bool:
         """Run an attempt; False when it is done, taken or gone, or was handed back."""

@@ -209,13 +209,13 @@ def _decide(host: Host, token: ActivityToken, decide: _Decide, *, late: str = ""
     for _ in range(TRIES):
         try:
             row = _attempt(host, key, token)
+            decision = decide(row, host.store.now())
+            if carry_out(host, row, decision):
+                return decision
         except NotFoundError:
             if late:
                 _journal_late(host, token, late)
             raise
-        decision = decide(row, host.store.now())
-        if carry_out(host, row, decision):
-            return decision
     raise AbortedError("the activity changes too fast; repeat the call")
 
 
