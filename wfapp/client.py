@@ -222,6 +222,19 @@ class WorkflowClient:
         )
         return WorkflowHandle(self._inline, handle)
 
+    def get_async_activity_handle(
+        self,
+        *,
+        workflow_id: str | None = None,
+        run_id: str | None = None,
+        activity_id: str | None = None,
+        task_token: bytes | None = None,
+    ) -> "AsyncActivityHandle":
+        """A handle with which to complete an activity from outside; see `wfcore.client.Client`."""
+        get: Any = self._inline.get_async_activity_handle  # it checks what goes together
+        names = {"workflow_id": workflow_id, "run_id": run_id, "activity_id": activity_id}
+        return AsyncActivityHandle(get(task_token=task_token, **names))
+
     def list_workflows(
         self, query: str = "", *, limit: int | None = None, page_size: int = 1000
     ) -> Iterator[core.WorkflowExecution]:
@@ -478,6 +491,48 @@ class WorkflowUpdateHandle:
     ) -> Any:
         """As `result`; a wait holds a thread, not the event loop."""
         return await self._inner.over(_asynchronous(self._client, timeout)).result()
+
+
+class AsyncActivityHandle:
+    """An activity that is completed from outside; NotFoundError: the attempt is over.
+
+    Inside a transaction what is said counts if that commits. Async twins begin with an a.
+    """
+
+    def __init__(self, inner: core.AsyncActivityHandle) -> None:
+        self._inner = inner
+
+    def heartbeat(self, *details: Any) -> None:
+        """Say that it is alive. Raises: AsyncActivityCancelledError: it should end."""
+        core.run_inline(self._inner.heartbeat(*details))
+
+    async def aheartbeat(self, *details: Any) -> None:
+        """As `heartbeat`."""
+        await sync_to_async(self.heartbeat)(*details)
+
+    def complete(self, result: Any = UNSET, *, detached: bool = False) -> None:
+        """Complete the activity."""
+        _record(lambda: core.run_inline(self._inner.complete(result)), detached)
+
+    async def acomplete(self, *args: Any, **options: Any) -> None:
+        """As `complete`."""
+        await sync_to_async(self.complete)(*args, **options)
+
+    def fail(self, error: Exception, *, detached: bool = False, **options: Any) -> None:
+        """Fail the attempt; options as of `wfcore.client.AsyncActivityHandle.fail`."""
+        _record(lambda: core.run_inline(self._inner.fail(error, **options)), detached)
+
+    async def afail(self, *args: Any, **options: Any) -> None:
+        """As `fail`."""
+        await sync_to_async(self.fail)(*args, **options)
+
+    def report_cancellation(self, *details: Any, detached: bool = False) -> None:
+        """End it as cancelled. Raises: InvalidArgumentError: nobody asked for that."""
+        _record(lambda: core.run_inline(self._inner.report_cancellation(*details)), detached)
+
+    async def areport_cancellation(self, *args: Any, **options: Any) -> None:
+        """As `report_cancellation`."""
+        await sync_to_async(self.report_cancellation)(*args, **options)
 
 
 def _limited(client: core.Client, timeout: timedelta | None) -> core.Client:

@@ -69,6 +69,8 @@ class Config:
     drain: timedelta = timedelta(days=3650)
     #: a worker of a queue also takes its workflow tasks; False where others do
     workflow_queues: bool = True
+    #: local activities that a worker process runs at once, each in a thread
+    local_activities: int = 20
     #: how long a transaction waits for another one that holds the same run or workflow id
     lock_wait: timedelta = START_WAIT
     #: how long a client's call outside of a transaction waits for a database that is away

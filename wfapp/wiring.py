@@ -270,6 +270,7 @@ def _make_worker() -> TaskWorker:
         sends_itself=lambda name: get_registry().celery_queue(name) is not None,
         workflow_interceptors=[CeleryRoutes(lambda name: get_registry().has_route(name))],
         build_id=config().build_id,
+        local_activities=config().local_activities,
     )
 
 

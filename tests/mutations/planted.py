@@ -19,14 +19,22 @@ from wfcore.history.machines import (
     delivery,
     table,
     timer,
+    update,
     workflow,
     workflow_task,
 )
-from wfcore.history.requests import Request
-from wfcore.history.state import DeliveryKind, InboxItem, MutableState, PendingActivity
+from wfcore.history.requests import CompleteTask, Request
+from wfcore.history.state import (
+    DeliveryKind,
+    InboxItem,
+    MutableState,
+    PendingActivity,
+    TaskClaim,
+)
 from wfcore.history.step import Step
 from wfcore.protocol.common import RetryPolicy
 from wfcore.protocol.enums import CommandType, RetryState
+from wfcore.protocol.updates import Rejection
 from wfcore.replay import runtime
 from wfcore.service import arriving, delivering, starting, transacting, workflow_tasks
 from wfcore.service.ports import Transaction
@@ -231,7 +239,7 @@ def cancel_without_stamp(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(activity_commands.activity, "cancel_requested", keep)
 
 
-@planted("a commit reads the inbox before the activities that end into it", 600)
+@planted("a commit reads the inbox before the activities that end into it", 1000)
 def inbox_before_activities(patch: pytest.MonkeyPatch) -> None:
     load_change = transacting.load_change
 
@@ -295,6 +303,25 @@ def timer_fires_early(patch: pytest.MonkeyPatch) -> None:
 def closed_run_takes_facts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(transition, "_check_open", lambda step: None)
     patch.setattr(arriving._Sent, "refusal", lambda sent, state: None)
+
+
+@planted("an update whose id the run knows is admitted once more")
+def update_id_forgotten(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(update, "is_known", lambda *_given: False)
+
+
+@planted("updates that wait are not told that the run is over")
+def updates_outlive_the_run(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(update, "end_all", lambda step: None)
+
+
+@planted("a task that refuses all updates leaves nothing, although its worker saw new events")
+def refusals_leave_nothing(patch: pytest.MonkeyPatch) -> None:
+    def leaves_nothing(step: Step, task: TaskClaim, request: CompleteTask) -> bool:
+        refused = all(isinstance(message.body, Rejection) for message in request.messages)
+        return task.is_speculative and refused and not request.commands
+
+    patch.setattr(update, "leaves_nothing", leaves_nothing)
 
 
 # ---- other workflows

@@ -38,6 +38,7 @@ KINDS = {
     "history backwards",
     "list",
     "lose a worker",
+    "poll an update",
     "poll for a workflow task",
     "poll for an activity",
     "query",
@@ -50,6 +51,8 @@ KINDS = {
     "start inside a transaction",
     "sweep",
     "terminate",
+    "update",
+    "update again",
 }
 #: Calls that nothing here makes: another set of ports needs them, or only people do.
 NOT_MADE = {
@@ -57,6 +60,7 @@ NOT_MADE = {
     "Store.namespaces",
     "Store.read_inbox",
     "Store.read_journal",
+    "Store.request_seen",
 }
 #: Calls that only few of these runs make.
 SELDOM_MADE = {"Store.request_seen"}

@@ -240,6 +240,20 @@ class Probe:
         token = task if isinstance(task, bytes) else task.task_token
         return self.call(method, _with_token(request, token))
 
+    def answer_by_id(
+        self, how: str, workflow_id: str, activity_id: str = "a", run_id: str = "", **fields: Any
+    ) -> Any:
+        """As `answer_activity`, but the activity is named by its ids."""
+        method = (
+            "record_activity_task_heartbeat_by_id"
+            if how == "heartbeat"
+            else f"respond_activity_task_{how}_by_id"
+        )
+        if how == "failed":
+            fields.setdefault("failure", failure())
+        names = {"workflowId": workflow_id, "runId": run_id, "activityId": activity_id}
+        return self.call(method, {"identity": "probe-client", **names, **fields})
+
     def signal(self, workflow_id: str, name: str = "s", run_id: str = "", **fields: Any) -> Answer:
         return self.call(
             "signal_workflow_execution",

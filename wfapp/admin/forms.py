@@ -35,7 +35,7 @@ class SignalForm(ReasonForm):
             return []
         try:
             found = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise forms.ValidationError(
                 _("This is no JSON: %(error)s"), params={"error": str(error)}
             ) from error

@@ -31,8 +31,11 @@ def duration(text: str) -> timedelta:
     if not parts or "".join(number + unit for number, unit in parts) != text:
         raise argparse.ArgumentTypeError(f"{text!r} is no duration; write 90s, 1h30m or 2d")
     total = timedelta()
-    for number, unit in parts:
-        total += float(number) * _UNITS[unit]
+    try:
+        for number, unit in parts:
+            total += float(number) * _UNITS[unit]
+    except OverflowError:
+        raise argparse.ArgumentTypeError(f"{text!r} is longer than any clock runs") from None
     return total
 
 
@@ -45,7 +48,9 @@ def values(options: dict[str, Any]) -> list[Any]:
     found = [json_value(text, "--input") for text in options.get("input") or ()]
     for name in options.get("input_file") or ():
         try:
-            text = Path(name).read_text()
+            text = Path(name).read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise VerbError(f"--input-file {name} is no UTF-8: {error}") from error
         except OSError as error:
             raise VerbError(f"--input-file {name} can't be read: {error.strerror}") from error
         found.append(json_value(text, f"--input-file {name}"))
@@ -60,7 +65,7 @@ def json_value(text: str, option: str) -> Any:
     """
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise VerbError(
             f"{option} takes JSON, and {text!r} is none ({error}); a string needs its quotes: "
             f"'\"text\"'"

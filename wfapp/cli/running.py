@@ -10,17 +10,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from celery.worker import WorkController, state
 from django.core.management import call_command
 
 from wfapp import wiring
 from wfapp.cli.answers import VerbError
 from wfapp.cli.context import Context
 from wfapp.conf import config
+from wfapp.dispatch.embedded import EmbeddedWorkerError, embedded_worker
 from wfapp.dispatch.queues import DEFAULT_TASK_QUEUE
 
 _LOOK_SECONDS = 0.2
-_STOP_SECONDS = 30.0
 
 
 # ---- dev
@@ -46,40 +45,19 @@ def dev(context: Context) -> None:
     if not options["no_migrate"]:
         call_command("migrate", verbosity=0)
     queues = _celery_queues(options["task_queue"])
-    with _ended_by_signals(), embedded_worker(queues, options["slots"]):
-        context.printer.note(f"worker: {options['slots']} slots on {', '.join(queues)}")
-        try:
+    app = wiring.get_celery_app()
+    try:
+        with _ended_by_signals(), embedded_worker(app, slots=options["slots"], queues=queues):
+            context.printer.note(f"worker: {options['slots']} slots on {', '.join(queues)}")
             if options["no_web"]:
                 threading.Event().wait()
             else:
                 context.printer.note(f"web: http://{options['address']}/admin/")
                 call_command("runserver", options["address"], use_reloader=False)
-        except KeyboardInterrupt:
-            context.printer.note("stopping")
-
-
-@contextmanager
-def embedded_worker(queues: Sequence[str], slots: int) -> Iterator[None]:
-    """A Celery worker in threads of this process; its ticker comes with it."""
-    app = wiring.get_celery_app()
-    app.loader.import_default_modules()
-    worker: Any = WorkController(
-        app=app,
-        pool="threads",
-        concurrency=slots,
-        queues=list(queues),
-        without_mingle=True,
-        without_gossip=True,
-        quiet=True,
-    )
-    thread = threading.Thread(target=worker.start, name="worker", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        state.should_stop = 0  # type: ignore[assignment]  # the stubs know its first value alone
-        thread.join(_STOP_SECONDS)
-        state.should_stop = None
+    except EmbeddedWorkerError as error:
+        raise VerbError(str(error)) from error
+    except KeyboardInterrupt:
+        context.printer.note("stopping")
 
 
 @contextmanager

@@ -100,6 +100,7 @@ def deadline_in(timeout: timedelta | None) -> float | None:
 def in_thread(call: Callable[[], T]) -> "Future[T]":
     """Call in a thread with database connections of its own, which end with it."""
     outcome: Future[T] = Future()
+    outcome.set_running_or_notify_cancel()  # who gives up waiting doesn't cancel it
 
     def run() -> None:
         try:
@@ -107,8 +108,7 @@ def in_thread(call: Callable[[], T]) -> "Future[T]":
         except BaseException as error:  # noqa: BLE001 - raised where the outcome is asked for
             outcome.set_exception(error)
         else:
-            if not outcome.cancelled():
-                outcome.set_result(result)
+            outcome.set_result(result)
         finally:
             connections.close_all()
 

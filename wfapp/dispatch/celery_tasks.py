@@ -21,7 +21,13 @@ from celery.app.trace import TraceInfo, build_tracer, trace_ok_t
 from celery.canvas import Signature
 from celery.exceptions import Ignore
 
-from wfapp.dispatch.messages import HINT_HEADER, ActivityHint, activity_task_id, read_activity
+from wfapp.dispatch.messages import (
+    HINT_HEADER,
+    ActivityHint,
+    MessageTooNewError,
+    activity_task_id,
+    read_activity,
+)
 from wfapp.dispatch.transactional import current_completion
 from wfcore import activity
 from wfcore.common import RetryPolicy
@@ -110,7 +116,11 @@ class HintedTracer:
         fields = (request or {}).get(HINT_HEADER)
         if fields is None:
             return self.plain(task_id, args, kwargs, request)
-        hint = read_activity(fields, self.task.name)
+        try:
+            hint = read_activity(fields, self.task.name)
+        except MessageTooNewError as error:
+            logger.error("%s", error, extra={"action": "message_too_new"})
+            return _ignored("the message is of a newer release")
         delivery = _Delivery(task_id=task_id, request=request or {})
         reset = _delivery.set(delivery)
         try:
@@ -273,7 +283,7 @@ def _task_id(info: activity.Info) -> str:
 def _outcome(body: _Body, info: activity.Info) -> Any:
     """The value of a body, or its failure with what Celery says of another attempt."""
     if body.retry is not None:
-        raise _next_attempt(body)
+        raise _next_attempt(body, info)
     if body.state == states.SUCCESS:
         return body.value
     error = body.value
@@ -291,8 +301,15 @@ def _outcome(body: _Body, info: activity.Info) -> Any:
     raise failure
 
 
-def _next_attempt(body: _Body) -> ApplicationError:
+def _next_attempt(body: _Body, info: activity.Info) -> ApplicationError:
     if body.next_call is not None:
+        if info.is_local:  # which has no heartbeats to carry them
+            return ApplicationError(
+                f"{info.activity_type} asked for a retry with other arguments, which a local "
+                "activity can't have: use workflow.execute_activity",
+                type="RetryError",
+                non_retryable=True,
+            )
         activity.heartbeat({NEXT_CALL: body.next_call})
     reason = body.retry.exc
     failure = ApplicationError(

@@ -8,7 +8,8 @@ connection. So a restarted server costs nobody an attempt.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar
 
@@ -47,6 +48,16 @@ def keep_connections(pool: str) -> None:
     if pool in ("gevent", "eventlet"):
         # Each task is a greenlet with connections of its own, which nobody would use again.
         signals.task_postrun.connect(_after_greenlet, weak=False, dispatch_uid=uid)
+
+
+@contextmanager
+def thread_connections() -> Iterator[None]:
+    """The connections of a thread that runs no Celery task are looked after as if it ran one."""
+    close_old_connections()
+    try:
+        yield
+    finally:
+        close_old_connections()
 
 
 def surviving(call: Callable[[], T], *, alias: str, patience: timedelta = PATIENCE) -> T:

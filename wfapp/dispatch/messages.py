@@ -8,7 +8,7 @@ fields have defaults, and a reader skips those that it doesn't know. See docs/re
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -55,6 +55,18 @@ class WorkflowTaskHint(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     task_queue: str = ""
 
+    @classmethod
+    def of(cls, effect: DispatchWorkflowTask) -> Self:
+        """The content of the message that announces it."""
+        return cls(
+            namespace=effect.namespace,
+            workflow_id=effect.workflow_id,
+            run_id=effect.run_id,
+            scheduled_event_id=effect.scheduled_event_id,
+            attempt=effect.attempt,
+            task_queue=effect.task_queue,
+        )
+
     @property
     def effect(self) -> DispatchWorkflowTask:
         """As the engine announces it."""
@@ -83,6 +95,20 @@ class ActivityHint(msgspec.Struct, frozen=True, kw_only=True):
     attempt: int = 1
     stamp: int = 0
     task_queue: str = ""
+
+    @classmethod
+    def of(cls, effect: DispatchActivity) -> Self:
+        """The content of the message that announces it."""
+        return cls(
+            namespace=effect.namespace,
+            workflow_id=effect.workflow_id,
+            run_id=effect.run_id,
+            scheduled_event_id=effect.scheduled_event_id,
+            activity_type=effect.activity_type,
+            attempt=effect.attempt,
+            stamp=effect.stamp,
+            task_queue=effect.task_queue,
+        )
 
     @property
     def effect(self) -> DispatchActivity:
@@ -117,31 +143,22 @@ class Outgoing:
 
 def workflow_task_message(effect: DispatchWorkflowTask, queue: str) -> Outgoing:
     """Announce a workflow task."""
-    hint = WorkflowTaskHint(
-        namespace=effect.namespace,
-        workflow_id=effect.workflow_id,
-        run_id=effect.run_id,
-        scheduled_event_id=effect.scheduled_event_id,
-        attempt=effect.attempt,
-        task_queue=effect.task_queue,
-    )
     return Outgoing(
         task=WORKFLOW_TASK,
         queue=queue,
         task_id=str(uuid.uuid4()),
-        kwargs=_fields(hint),
+        kwargs=_fields(WorkflowTaskHint.of(effect)),
         shown=f"{effect.workflow_id!r} task {effect.scheduled_event_id}",
     )
 
 
 def activity_message(effect: DispatchActivity, queue: str) -> Outgoing:
     """Announce an attempt of an activity that is defined with `wfcore.activity`."""
-    hint = _activity_hint(effect)
     return Outgoing(
         task=ACTIVITY,
         queue=queue,
         task_id=str(uuid.uuid4()),
-        kwargs=_fields(hint),
+        kwargs=_fields(ActivityHint.of(effect)),
         shown=_shown(effect),
     )
 
@@ -156,7 +173,7 @@ def celery_task_message(effect: DispatchActivity, queue: str) -> Outgoing:
         task=effect.activity_type,
         queue=queue,
         task_id=activity_task_id(effect.run_id, effect.scheduled_event_id),
-        headers={HINT_HEADER: _fields(_activity_hint(effect))},
+        headers={HINT_HEADER: _fields(ActivityHint.of(effect))},
         shown=_shown(effect),
         time_limit=None,
     )
@@ -195,19 +212,6 @@ def read_query(fields: Mapping[str, Any]) -> QueryTask:
     """The content of a question's message."""
     _check(QUERY, fields)
     return msgspec.convert(fields["query"], QueryTask)
-
-
-def _activity_hint(effect: DispatchActivity) -> ActivityHint:
-    return ActivityHint(
-        namespace=effect.namespace,
-        workflow_id=effect.workflow_id,
-        run_id=effect.run_id,
-        scheduled_event_id=effect.scheduled_event_id,
-        activity_type=effect.activity_type,
-        attempt=effect.attempt,
-        stamp=effect.stamp,
-        task_queue=effect.task_queue,
-    )
 
 
 def _fields(hint: WorkflowTaskHint | ActivityHint) -> dict[str, Any]:

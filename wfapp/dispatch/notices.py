@@ -234,7 +234,11 @@ class RedisNotices:
         try:
             yield listener
         except BaseException:
-            listener.close()
+            # What ended this connection has mostly ended the others too.
+            with self._lock:
+                broken, self._idle = [listener, *self._idle], []
+            for each in broken:
+                each.close()
             raise
         with self._lock:
             self._idle.append(listener)

@@ -98,6 +98,7 @@ class Backlog:
     #: Longer queues are not compared: who drains them comes below this soon enough.
     LONG_QUEUE = 1000
     REMEMBERED_SECONDS = 1.0
+    MOST_QUEUES = 1000
 
     def __init__(self, publisher: Publisher, clock: Callable[[], float] = time.monotonic) -> None:
         self._publisher = publisher
@@ -109,6 +110,8 @@ class Backlog:
 
         `unclaimed` counts the work of this queue in the database, up to the limit that it is given.
         """
+        if len(self._room) > self.MOST_QUEUES:
+            self._room.clear()
         looked_at, room = self._room.get(queue, (float("-inf"), 0))
         if self._clock() - looked_at > self.REMEMBERED_SECONDS:
             looked_at, room = self._clock(), self._look(queue, unclaimed)

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import islice
 
+import msgspec
 from django.db.models import Q
 
 from wfapp.models import BrokerEpoch, ExecutionState, PendingActivity
 from wfapp.models.columns import to_micros
 from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
+from wfcore.history.machines import activity
 from wfcore.service.ports import Dispatcher, Store
 
 logger = logging.getLogger(__name__)
@@ -42,16 +44,7 @@ def unclaimed(store: Store, alias: str) -> Iterator[Announcement]:
     for namespace, task_queue in _queues(PendingActivity, alias, Q(claimable_at__isnull=False)):
         found = store.unclaimed_activities(namespace, task_queue, store.now(), QUEUE_LIMIT)
         for row in found:
-            yield DispatchActivity(
-                namespace=row.namespace,
-                workflow_id=row.workflow_id,
-                run_id=row.run_id,
-                task_queue=row.task_queue,
-                scheduled_event_id=row.scheduled_event_id,
-                activity_type=row.activity_type,
-                attempt=row.attempt,
-                stamp=row.stamp,
-            )
+            yield msgspec.structs.replace(activity.dispatch(row), sent=0)
 
 
 def _queues(

@@ -15,7 +15,12 @@ from asgiref.sync import async_to_sync
 from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
-from wfapp.dispatch.connections import Surviving, leave_connection, surviving
+from wfapp.dispatch.connections import (
+    Surviving,
+    leave_connection,
+    surviving,
+    thread_connections,
+)
 from wfapp.dispatch.following import following
 from wfapp.dispatch.messages import (
     ActivityHint,
@@ -52,6 +57,7 @@ from wfcore.worker import (
     ActivityTaskRunner,
     InstanceCache,
     Interceptor,
+    LocalActivityRunner,
     Registry,
     WorkflowTaskRunner,
 )
@@ -62,6 +68,8 @@ logger = logging.getLogger(__name__)
 _CLAIMS = 1000
 #: Runs whose code a process keeps in memory (the default of Temporal's SDK).
 LIVE_INSTANCES = 1000
+#: Local activities that a process runs at once.
+LOCAL_ACTIVITIES = 20
 
 
 class TaskWorker:
@@ -75,6 +83,7 @@ class TaskWorker:
         serves: whether this worker takes workflow tasks of a task queue.
         build_id: of this worker's code, recorded with each workflow task.
         workflow_interceptors: hooks of workflows alone.
+        local_activities: so many run at once, in threads of this process.
     """
 
     def __init__(
@@ -95,6 +104,7 @@ class TaskWorker:
         workflow_interceptors: Sequence[Interceptor] = (),
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
+        local_activities: int = LOCAL_ACTIVITIES,
     ) -> None:
         self._service = service
         self._surviving: Any = _OwnService(service, alias=alias, owner=owner)
@@ -112,7 +122,9 @@ class TaskWorker:
         self._workflow_interceptors = (*interceptors, *workflow_interceptors)
         self._build_id = build_id
         self._cache = InstanceCache(cache_size)
+        self._local_activities = local_activities
         self._workflows: dict[str, WorkflowTaskRunner] = {}
+        self._local: dict[str, LocalActivityRunner] = {}
         self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
 
     # --- messages --------------------------------------------------------------------------------
@@ -175,16 +187,7 @@ class TaskWorker:
         with following(self._serves) as tasks:
             self.claim_and_run(hint)
         for task in tasks:
-            self.run_workflow_task(
-                WorkflowTaskHint(
-                    namespace=task.namespace,
-                    workflow_id=task.workflow_id,
-                    run_id=task.run_id,
-                    scheduled_event_id=task.scheduled_event_id,
-                    attempt=task.attempt,
-                    task_queue=task.task_queue,
-                )
-            )
+            self.run_workflow_task(WorkflowTaskHint.of(task))
 
     def claim_and_run(self, hint: ActivityHint) -> bool:
         """Run an attempt; False when it is done, taken or gone, or was handed back."""
@@ -218,6 +221,8 @@ class TaskWorker:
         """Tell running activities that the worker is stopping."""
         for runner in list(self._activities.values()):
             runner.begin_shutdown()
+        for local in list(self._local.values()):
+            local.begin_shutdown()
 
     # --- the parts -------------------------------------------------------------------------------
 
@@ -279,8 +284,22 @@ class TaskWorker:
                 namespace=namespace,
                 interceptors=self._workflow_interceptors,
                 build_id=self._build_id,
+                local_activities=self._local_runner(namespace),
             )
         return self._workflows[namespace]
+
+    def _local_runner(self, namespace: str) -> LocalActivityRunner:
+        if namespace not in self._local:
+            self._local[namespace] = LocalActivityRunner(
+                self._registry,
+                self._converter,
+                self._client,
+                self._interceptors,
+                namespace=namespace,
+                max_concurrent=self._local_activities,
+                in_thread=thread_connections,
+            )
+        return self._local[namespace]
 
     def _activity_runner(self, namespace: str, task_queue: str) -> ActivityTaskRunner:
         key = (namespace, task_queue)

@@ -78,5 +78,5 @@ def value_of(payload: Payload) -> Any:
     text = text_of(payload)
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

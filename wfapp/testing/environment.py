@@ -162,27 +162,9 @@ class WorkflowEnvironment:
 
     def _run(self, effect: DispatchWorkflowTask | DispatchActivity) -> None:
         if isinstance(effect, DispatchWorkflowTask):
-            self._worker.run_workflow_task(
-                WorkflowTaskHint(
-                    namespace=effect.namespace,
-                    workflow_id=effect.workflow_id,
-                    run_id=effect.run_id,
-                    task_queue=effect.task_queue,
-                )
-            )
+            self._worker.run_workflow_task(WorkflowTaskHint.of(effect))
         else:
-            self._worker.claim_and_run(
-                ActivityHint(
-                    namespace=effect.namespace,
-                    workflow_id=effect.workflow_id,
-                    run_id=effect.run_id,
-                    scheduled_event_id=effect.scheduled_event_id,
-                    activity_type=effect.activity_type,
-                    attempt=effect.attempt,
-                    stamp=effect.stamp,
-                    task_queue=effect.task_queue,
-                )
-            )
+            self._worker.claim_and_run(ActivityHint.of(effect))
 
 
 class _Pump(HistoryNotices):

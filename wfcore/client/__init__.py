@@ -1,6 +1,14 @@
 """Starting workflows, and talking to them."""
 
 from wfcore.activity import ActivityCancellationDetails
+from wfcore.client._async_activities import (
+    AsyncActivityHandle,
+    AsyncActivityIDReference,
+    CompleteAsyncActivityInput,
+    FailAsyncActivityInput,
+    HeartbeatAsyncActivityInput,
+    ReportCancellationAsyncActivityInput,
+)
 from wfcore.client._calls import Calls, InlineCalls, ThreadCalls, run_inline
 from wfcore.client._client import Client, ClientConfig, default_identity
 from wfcore.client._errors import (
@@ -55,14 +63,19 @@ from wfcore.protocol.enums import WorkflowExecutionStatus
 __all__ = [
     "ActivityCancellationDetails",
     "AsyncActivityCancelledError",
+    "AsyncActivityHandle",
+    "AsyncActivityIDReference",
     "Calls",
     "CancelWorkflowInput",
     "Client",
     "ClientConfig",
+    "CompleteAsyncActivityInput",
     "CountWorkflowsInput",
     "DescribeWorkflowInput",
+    "FailAsyncActivityInput",
     "FetchWorkflowHistoryEventsInput",
     "HeaderCodecBehavior",
+    "HeartbeatAsyncActivityInput",
     "HostConnect",
     "InlineCalls",
     "Interceptor",
@@ -72,6 +85,7 @@ __all__ = [
     "RPCError",
     "RPCStatusCode",
     "RPCTimeoutOrCancelledError",
+    "ReportCancellationAsyncActivityInput",
     "SignalWorkflowInput",
     "StartWorkflowInput",
     "StartWorkflowUpdateInput",

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Concatenate, Required, Self, TypedDict, Unpack, overload
 
+from wfcore.client._async_activities import AsyncActivityHandle, AsyncActivityIDReference
 from wfcore.client._calls import Calls, ThreadCalls
 from wfcore.client._executions import WorkflowExecutionCount
 from wfcore.client._handles import WorkflowHandle
@@ -403,6 +404,52 @@ class Client(ClientUpdates):
             run_id=run_id,
             first_execution_run_id=first_execution_run_id,
             result_type=definition.ret_type,
+        )
+
+    @overload
+    def get_async_activity_handle(
+        self, *, workflow_id: str, run_id: str | None, activity_id: str
+    ) -> AsyncActivityHandle: ...
+
+    @overload
+    def get_async_activity_handle(self, *, task_token: bytes) -> AsyncActivityHandle: ...
+
+    @overload
+    def get_async_activity_handle(
+        self, *, activity_id: str, run_id: str | None = None
+    ) -> AsyncActivityHandle: ...
+
+    def get_async_activity_handle(
+        self,
+        *,
+        workflow_id: str | None = None,
+        run_id: str | None = None,
+        activity_id: str | None = None,
+        task_token: bytes | None = None,
+    ) -> AsyncActivityHandle:
+        """A handle with which to complete an activity from outside, or keep it alive.
+
+        Args:
+            workflow_id: with `activity_id`, names the activity of a workflow; `run_id` the run, by
+                default the current one.
+            task_token: names one attempt; it is in ``activity.info()``.
+
+        Raises:
+            ValueError: neither is given, or both.
+        """
+        if task_token is not None:
+            if workflow_id is not None or run_id is not None or activity_id is not None:
+                raise ValueError("Task token cannot be present with other IDs")
+            return AsyncActivityHandle(self, task_token)
+        if activity_id is None:
+            raise ValueError(
+                "Give a task token, or workflow_id, run_id (None: the current one) and activity_id"
+            )
+        return AsyncActivityHandle(
+            self,
+            AsyncActivityIDReference(
+                workflow_id=workflow_id, run_id=run_id, activity_id=activity_id
+            ),
         )
 
     def list_workflows(

@@ -8,6 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from wfcore.client import _async_activities as async_activities
+from wfcore.client._async_activities import (
+    CompleteAsyncActivityInput,
+    FailAsyncActivityInput,
+    HeartbeatAsyncActivityInput,
+    ReportCancellationAsyncActivityInput,
+)
 from wfcore.client._errors import WorkflowQueryFailedError, WorkflowQueryRejectedError
 from wfcore.client._executions import WorkflowExecutionCount, WorkflowExecutionDescription
 from wfcore.client._handles import WorkflowHandle
@@ -374,6 +381,26 @@ class ClientImpl(OutboundInterceptor):
         if input.wait_for_stage is WorkflowUpdateStage.COMPLETED:
             await handle.outcome()
         return handle
+
+    # --- activities ---
+
+    async def heartbeat_async_activity(self, input: HeartbeatAsyncActivityInput) -> None:
+        """Record a heartbeat."""
+        await async_activities.heartbeat(self._client, input)
+
+    async def complete_async_activity(self, input: CompleteAsyncActivityInput) -> None:
+        """Complete an activity."""
+        await async_activities.complete(self._client, input)
+
+    async def fail_async_activity(self, input: FailAsyncActivityInput) -> None:
+        """Fail an attempt."""
+        await async_activities.fail(self._client, input)
+
+    async def report_cancellation_async_activity(
+        self, input: ReportCancellationAsyncActivityInput
+    ) -> None:
+        """End an activity as cancelled."""
+        await async_activities.report_cancellation(self._client, input)
 
     # --- reading ---
 

@@ -7,6 +7,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from wfcore.client._async_activities import (
+    CompleteAsyncActivityInput,
+    FailAsyncActivityInput,
+    HeartbeatAsyncActivityInput,
+    ReportCancellationAsyncActivityInput,
+)
 from wfcore.client._executions import WorkflowExecutionCount, WorkflowExecutionDescription
 from wfcore.client._history import WorkflowHistoryEventFilterType
 from wfcore.common import (
@@ -296,3 +302,21 @@ class OutboundInterceptor:
     ) -> WorkflowUpdateHandle[Any]:
         """For `Client.start_update_with_start_workflow` and the one that waits for its result."""
         return await self.next.start_update_with_start_workflow(input)
+
+    async def heartbeat_async_activity(self, input: HeartbeatAsyncActivityInput) -> None:
+        """For `AsyncActivityHandle.heartbeat`."""
+        await self.next.heartbeat_async_activity(input)
+
+    async def complete_async_activity(self, input: CompleteAsyncActivityInput) -> None:
+        """For `AsyncActivityHandle.complete`."""
+        await self.next.complete_async_activity(input)
+
+    async def fail_async_activity(self, input: FailAsyncActivityInput) -> None:
+        """For `AsyncActivityHandle.fail`."""
+        await self.next.fail_async_activity(input)
+
+    async def report_cancellation_async_activity(
+        self, input: ReportCancellationAsyncActivityInput
+    ) -> None:
+        """For `AsyncActivityHandle.report_cancellation`."""
+        await self.next.report_cancellation_async_activity(input)

@@ -86,10 +86,11 @@ class InstanceCache:
             return CacheStatistics(self._hits, self._misses, self._evictions, self._live)
 
     @contextmanager
-    def lease(self, run_id: str) -> Iterator[Lease]:
+    def lease(self, run_id: str, patience_seconds: float | None = None) -> Iterator[Lease]:
         """Use one run's instance alone; waits for whoever has it.
 
-        If the block raises, the instance is thrown out: nobody knows how far it has come.
+        If the block raises, the instance is thrown out: nobody knows how far it has come. Whoever
+        waits for longer than `patience_seconds` gets an empty lease, whose instance is not kept.
 
         Example:
             with cache.lease(run_id) as lease:
@@ -97,7 +98,11 @@ class InstanceCache:
                     lease.instance = WorkflowInstance(...)
                 result = lease.instance.activate(task)
         """
-        entry = self._enter(run_id)
+        entry = self._enter(run_id, patience_seconds)
+        if entry is None:
+            with self._apart(run_id) as lease:
+                yield lease
+            return
         lease = Lease(run_id, entry.instance)
         try:
             yield lease
@@ -121,13 +126,28 @@ class InstanceCache:
 
     # --- one lease ------------------------------------------------------------------------------
 
-    def _enter(self, run_id: str) -> _Entry:
+    @contextmanager
+    def _apart(self, run_id: str) -> Iterator[Lease]:
+        """A lease beside the one that somebody holds."""
+        lease = Lease(run_id, None)
+        try:
+            yield lease
+        finally:
+            if lease.instance is not None:
+                lease.instance.evict()
+
+    def _enter(self, run_id: str, patience_seconds: float | None) -> _Entry | None:
         with self._lock:
             entry = self._entries.get(run_id)
             if entry is None:
                 entry = self._entries[run_id] = _Entry()
             entry.waiting += 1
-        entry.lock.acquire()
+        if not entry.lock.acquire(timeout=-1 if patience_seconds is None else patience_seconds):
+            with self._lock:
+                entry.waiting -= 1
+                if entry.instance is None and not entry.waiting:
+                    self._entries.pop(run_id, None)
+            return None
         with self._lock:
             if entry.instance is None:
                 self._misses += 1

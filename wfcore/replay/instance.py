@@ -13,7 +13,7 @@ import threading
 import zlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from wfcore.common import RawValue, VersioningBehavior, WorkerDeploymentVersion
@@ -136,6 +136,11 @@ class WorkflowInstance:
     def last_event_id(self) -> int:
         """The last event that the instance knows; a task may bring the history from there on."""
         return self._cursor.last_event_id
+
+    @property
+    def task_timeout(self) -> timedelta:
+        """How long a workflow task of the run may take; known from the first activation on."""
+        return self._state.info.task_timeout
 
     @property
     def running_thread_id(self) -> int | None:

@@ -91,6 +91,7 @@ class LocalActivity:
         self._input = self._values.encode(call.args)
         self._attempt = 1
         self._original_schedule_time: datetime | None = None
+        self._called_at = state.now
         self.result: asyncio.Future[Any] = state.loop.create_future()
         state.local_activities[self.number] = self
 
@@ -142,6 +143,7 @@ class LocalActivity:
             attempt=0,
             activity_id=self.activity_id,
             activity_type=self.call.activity,
+            original_schedule_time=self._original_schedule_time or self._called_at,
             failure=Failure(
                 message="Activity cancelled", canceled_failure_info=CanceledFailureInfo()
             ),

@@ -74,9 +74,18 @@ class RunState:
         self._numbers[kind] = number
         return number
 
+    @property
+    def now(self) -> datetime:
+        """The workflow's time."""
+        return _EPOCH + timedelta(microseconds=self.time_ns // 1000)
+
     def set_time(self, now: datetime) -> None:
-        """Let the workflow's time go on to this."""
-        self.time_ns = (now - _EPOCH) // _MICROSECOND * 1000
+        """Let the workflow's time go on to this; it never goes back.
+
+        A local activity tells its end by the worker's clock, the task after it begins by the
+        engine's.
+        """
+        self.time_ns = max((now - _EPOCH) // _MICROSECOND * 1000, self.time_ns)
         self.loop.seconds = self.time_ns / 1e9
 
     def check_may_act(self, what: str) -> None:

@@ -35,7 +35,7 @@ from wfcore.service.ports import RunKey
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.transacting import TRIES
 
-_Decide = Callable[[PendingActivity, datetime], Decision]
+Decide = Callable[[PendingActivity, datetime], Decision]
 
 
 def poll(
@@ -200,20 +200,25 @@ def _token(host: Host, task_token: bytes, namespace: str) -> ActivityToken:
     return token
 
 
-def _decide(host: Host, token: ActivityToken, decide: _Decide, *, late: str = "") -> Decision:
-    """Find the attempt, decide, and carry the decision out; anew when the row changed meanwhile.
+def _decide(host: Host, token: ActivityToken, take: Decide, *, late: str = "") -> Decision:
+    """Decide about the attempt that a token names.
 
     `late` names what is journalled when the attempt is over.
     """
     key = RunKey(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
+    try:
+        return decide(host, lambda: _attempt(host, key, token), take)
+    except NotFoundError:
+        if late:
+            _journal_late(host, token, late)
+        raise
+
+
+def decide(host: Host, find: Callable[[], PendingActivity], take: Decide) -> Decision:
+    """Find an activity, decide, and carry the decision out; anew when the row changed meanwhile."""
     for _ in range(TRIES):
-        try:
-            row = _attempt(host, key, token)
-        except NotFoundError:
-            if late:
-                _journal_late(host, token, late)
-            raise
-        decision = decide(row, host.store.now())
+        row = find()
+        decision = take(row, host.store.now())
         if carry_out(host, row, decision):
             return decision
     raise AbortedError("the activity changes too fast; repeat the call")

@@ -77,6 +77,12 @@ def is_uuid(text: str) -> bool:
     return _UUID.fullmatch(text) is not None
 
 
+def run_id(given: str) -> None:
+    """A run id of a request that names a run by parts; it may be empty."""
+    if given and _UUID.fullmatch(given) is None:
+        raise fail("RunId is not valid UUID.")
+
+
 def is_open(status: WorkflowExecutionStatus) -> bool:
     """Whether a run of this status may still change."""
     return status in (WorkflowExecutionStatus.RUNNING, WorkflowExecutionStatus.PAUSED)

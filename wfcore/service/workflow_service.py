@@ -11,12 +11,20 @@ from wfcore.history.limits import DEFAULT_LIMITS, Limits
 from wfcore.protocol.rpc.activity_tasks import (
     PollActivityTaskQueueRequest,
     PollActivityTaskQueueResponse,
+    RecordActivityTaskHeartbeatByIdRequest,
+    RecordActivityTaskHeartbeatByIdResponse,
     RecordActivityTaskHeartbeatRequest,
     RecordActivityTaskHeartbeatResponse,
+    RespondActivityTaskCanceledByIdRequest,
+    RespondActivityTaskCanceledByIdResponse,
     RespondActivityTaskCanceledRequest,
     RespondActivityTaskCanceledResponse,
+    RespondActivityTaskCompletedByIdRequest,
+    RespondActivityTaskCompletedByIdResponse,
     RespondActivityTaskCompletedRequest,
     RespondActivityTaskCompletedResponse,
+    RespondActivityTaskFailedByIdRequest,
+    RespondActivityTaskFailedByIdResponse,
     RespondActivityTaskFailedRequest,
     RespondActivityTaskFailedResponse,
 )
@@ -73,6 +81,7 @@ from wfcore.protocol.rpc.workflows import (
     TerminateWorkflowExecutionResponse,
 )
 from wfcore.service import (
+    activities_by_id,
     activity_tasks,
     messaging,
     querying,
@@ -261,6 +270,28 @@ class WorkflowService:
         self, request: RespondActivityTaskCanceledRequest
     ) -> RespondActivityTaskCanceledResponse:
         return activity_tasks.cancel(self.host, wellformed_request(request))
+
+    # ---- activities completed from outside
+
+    def record_activity_task_heartbeat_by_id(
+        self, request: RecordActivityTaskHeartbeatByIdRequest
+    ) -> RecordActivityTaskHeartbeatByIdResponse:
+        return activities_by_id.heartbeat(self.host, request)
+
+    def respond_activity_task_completed_by_id(
+        self, request: RespondActivityTaskCompletedByIdRequest
+    ) -> RespondActivityTaskCompletedByIdResponse:
+        return activities_by_id.complete(self.host, request)
+
+    def respond_activity_task_failed_by_id(
+        self, request: RespondActivityTaskFailedByIdRequest
+    ) -> RespondActivityTaskFailedByIdResponse:
+        return activities_by_id.fail(self.host, request)
+
+    def respond_activity_task_canceled_by_id(
+        self, request: RespondActivityTaskCanceledByIdRequest
+    ) -> RespondActivityTaskCanceledByIdResponse:
+        return activities_by_id.cancel(self.host, request)
 
     # ---- system and namespaces
 

@@ -23,6 +23,7 @@ from wfcore.worker._interceptors import (
     ExecuteActivityInput,
     Interceptor,
 )
+from wfcore.worker._local_activities import LocalActivityRunner
 from wfcore.worker._registry import Registry
 from wfcore.worker._replayer import (
     Replayer,
@@ -50,6 +51,7 @@ __all__ = [
     "HandleUpdateInput",
     "InstanceCache",
     "Interceptor",
+    "LocalActivityRunner",
     "Registry",
     "Replayer",
     "ReplayerConfig",

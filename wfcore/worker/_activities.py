@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol
 
-from wfcore.activity import ActivityCancellationDetails, Definition, Info, entered
+from wfcore.activity import ActivityCancellationDetails, Info, entered
 from wfcore.activity import logger as activity_logger
-from wfcore.common import RawValue, RetryPolicy
+from wfcore.common import RetryPolicy
 from wfcore.converter import (
     ActivitySerializationContext,
     DataConverter,
@@ -38,7 +38,13 @@ from wfcore.protocol.rpc.activity_tasks import (
 from wfcore.protocol.wellformed import cleaned
 from wfcore.worker._activity_attempt import Attempt
 from wfcore.worker._alarms import Alarms, shared_alarms
-from wfcore.worker._conversion import decode, encode, encode_failure, encode_payloads
+from wfcore.worker._conversion import (
+    decode,
+    decode_args,
+    encode,
+    encode_failure,
+    encode_payloads,
+)
 from wfcore.worker._heartbeats import Heartbeats, throttle_interval
 from wfcore.worker._interceptors import Interceptor
 from wfcore.worker._registry import Registry
@@ -175,7 +181,7 @@ class ActivityTaskRunner:
                 f"worker, available activities: {', '.join(self._registry.activity_names)}",
                 type="NotFoundError",
             )
-        args = _decode_args(converter, definition, task.input)
+        args = decode_args(converter, definition, task.input)
         try:
             heartbeat_details = decode(converter, task.heartbeat_details)
         except Exception as err:
@@ -349,22 +355,6 @@ class ActivityTaskRunner:
     def _report(self, task: PollActivityTaskQueueResponse, call: Callable[[], object]) -> None:
         name = (task.activity_type or ActivityType()).name
         report(f"outcome of activity {name} (id {task.activity_id})", call, sleep=self._sleep)
-
-
-def _decode_args(
-    converter: DataConverter, definition: Definition, payloads: Payloads | None
-) -> list[Any]:
-    count = len(payloads.payloads) if payloads else 0
-    hints: Sequence[Any] | None = definition.arg_types
-    if definition.dynamic:
-        hints = [RawValue] * count
-    elif hints is not None and len(hints) != count:
-        hints = None  # as many values as there are; the call itself tells what is missing
-    try:
-        args = decode(converter, payloads, hints)
-    except Exception as err:
-        raise ApplicationError("Failed decoding arguments") from err
-    return [args] if definition.dynamic else args
 
 
 def _close_heartbeats(attempt: Attempt) -> Payloads | None:

@@ -123,7 +123,12 @@ class Attempt:
                 alarm.cancel()
 
     def _local_timeout(self) -> Alarm | None:
-        """The service ends an attempt that is late; its code hears of it from here."""
+        """The service ends an attempt that is late; its code hears of it from here.
+
+        A local one is ended by the worker, which tells it too.
+        """
+        if self.info.is_local:
+            return None
         limits = [
             limit
             for limit in (self.info.start_to_close_timeout, self._until_schedule_to_close())

@@ -3,7 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from wfcore.activity import Definition
+from wfcore.common import RawValue
 from wfcore.converter import DataConverter
+from wfcore.exceptions import ApplicationError
 from wfcore.protocol import wellformed
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.payloads import Payloads
@@ -39,6 +42,27 @@ def decode(
     if converter.payload_codec is None:
         return converter.payload_converter.from_payloads_wrapper(payloads, type_hints)
     return run_blocking(converter.decode_wrapper(payloads, type_hints))
+
+
+def decode_args(
+    converter: DataConverter, definition: Definition, payloads: Payloads | None
+) -> list[Any]:
+    """The arguments for an activity's function.
+
+    Raises:
+        ApplicationError: they can't be converted.
+    """
+    count = len(payloads.payloads) if payloads else 0
+    hints: Sequence[Any] | None = definition.arg_types
+    if definition.dynamic:
+        hints = [RawValue] * count
+    elif hints is not None and len(hints) != count:
+        hints = None  # as many values as there are; the call itself tells what is missing
+    try:
+        args = decode(converter, payloads, hints)
+    except Exception as err:
+        raise ApplicationError("Failed decoding arguments") from err
+    return [args] if definition.dynamic else args
 
 
 def encode_failure(converter: DataConverter, error: BaseException) -> Failure:

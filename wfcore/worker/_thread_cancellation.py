@@ -1,7 +1,8 @@
 """Raising cancellation into the thread of a sync activity, but not into a block it shields.
 
 Python delivers such an exception between two bytecodes; a call into C code is not interrupted. It
-is delivered at most once, and never after `call` has ended.
+is delivered at most once, and never after `call` has ended. A greenlet is no thread of Python's, so
+that on gevent code hears of its cancellation only when it asks.
 """
 
 import ctypes
@@ -78,7 +79,7 @@ class ThreadCancellation:
     def _deliver(self) -> None:
         if self._is_due():
             self._delivered = self._is_unsettled = True
-            _raise_in(self._thread_id, self._kind)
+            self._is_unsettled = _raise_in(self._thread_id, self._kind)
 
     def _start(self) -> None:
         with self._lock:
@@ -110,14 +111,15 @@ def _take_pending() -> None:
     every thread and makes a traced one loop for ever (seen with 3.11).
     """
     try:
-        _raise_in(threading.get_ident(), _Pending)
-        while True:
+        while _raise_in(threading.get_ident(), _Pending):
             pass
     except _Pending:
         return
 
 
-def _raise_in(thread_id: int | None, kind: type[BaseException]) -> None:
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+def _raise_in(thread_id: int | None, kind: type[BaseException]) -> bool:
+    """Whether there is such a thread, in which the exception is raised soon."""
+    found: int = ctypes.pythonapi.PyThreadState_SetAsyncExc(
         ctypes.c_ulong(thread_id or 0), ctypes.py_object(kind)
     )
+    return bool(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from datetime import timedelta
@@ -34,6 +35,7 @@ from wfcore.worker._activities import (
 )
 from wfcore.worker._async_loop import in_daemon_thread
 from wfcore.worker._interceptors import Interceptor
+from wfcore.worker._local_activities import MAX_CONCURRENT, LocalActivityRunner
 from wfcore.worker._polling import Announcements, Poller, Slots
 from wfcore.worker._registry import Registry
 from wfcore.worker._runners import DEFAULT_RUNNER, WorkflowRunner
@@ -85,6 +87,7 @@ class WorkerConfig(TypedDict, total=False):
     max_cached_workflows: int
     max_concurrent_workflow_tasks: int | None
     max_concurrent_activities: int | None
+    max_concurrent_local_activities: int | None
     no_remote_activities: bool
     max_heartbeat_throttle_interval: timedelta
     default_heartbeat_throttle_interval: timedelta
@@ -104,7 +107,6 @@ _WITHOUT_EFFECT = frozenset(
         "disable_payload_error_limit",
         "disable_safe_workflow_eviction",
         "max_concurrent_activity_task_polls",
-        "max_concurrent_local_activities",
         "max_concurrent_nexus_tasks",
         "max_concurrent_workflow_task_polls",
         "max_eager_activity_reservations_per_workflow_task",
@@ -143,10 +145,12 @@ class Worker:
         build_id: of this worker's code, recorded with workflow tasks.
         identity: who acts, in histories; by default that of the client.
         max_cached_workflows: how many runs are kept in memory.
-        max_concurrent_workflow_tasks: how many run at once; likewise for activities.
+        max_concurrent_workflow_tasks: how many run at once; likewise for activities and local
+            activities.
         no_remote_activities: take workflow tasks only.
         max_activities_per_second: how many activities start in a second.
-        graceful_shutdown_timeout: how long running activities may go on before they are cancelled.
+        graceful_shutdown_timeout: how long running activities may go on before they are cancelled,
+            and workflow tasks may wait for their local ones.
         workflow_failure_exception_types: exceptions that fail a workflow instead of its task.
         debug_mode: don't give up workflow code that takes long, for use with a debugger.
         disable_eager_activity_execution: claim no activity together with the workflow task that
@@ -176,6 +180,7 @@ class Worker:
         max_cached_workflows: int = 1000,
         max_concurrent_workflow_tasks: int | None = None,
         max_concurrent_activities: int | None = None,
+        max_concurrent_local_activities: int | None = None,
         no_remote_activities: bool = False,
         max_heartbeat_throttle_interval: timedelta = MAX_HEARTBEAT_THROTTLE,
         default_heartbeat_throttle_interval: timedelta = DEFAULT_HEARTBEAT_THROTTLE,
@@ -200,6 +205,7 @@ class Worker:
             max_cached_workflows=max_cached_workflows,
             max_concurrent_workflow_tasks=max_concurrent_workflow_tasks,
             max_concurrent_activities=max_concurrent_activities,
+            max_concurrent_local_activities=max_concurrent_local_activities,
             no_remote_activities=no_remote_activities,
             max_heartbeat_throttle_interval=max_heartbeat_throttle_interval,
             default_heartbeat_throttle_interval=default_heartbeat_throttle_interval,
@@ -226,6 +232,14 @@ class Worker:
         self._activity_runner = self._make_activity_runner(hooks)
         self._activity_poller: Poller[PollActivityTaskQueueResponse] | None = None
         self._eager = None if disable_eager_activity_execution else _OwnActivities(self)
+        self._local_runner = LocalActivityRunner(
+            self._registry,
+            client.data_converter,
+            client,
+            hooks,
+            namespace=client.namespace,
+            max_concurrent=max_concurrent_local_activities or MAX_CONCURRENT,
+        )
         self._workflow_runner = self._make_workflow_runner(hooks)
         self._ended: asyncio.Event | None = None
         self._running: asyncio.Task[None] | None = None
@@ -263,6 +277,7 @@ class Worker:
             header_codec_behavior=client.header_codec_behavior,
             deadlock_timeout=None if config["debug_mode"] else DEADLOCK_TIMEOUT,
             eager=self._eager,
+            local_activities=self._local_runner,
         )
 
     # --- what users see ---
@@ -352,6 +367,7 @@ class Worker:
                 return_exceptions=True,
             )
             self._activity_runner.begin_shutdown()
+            self._local_runner.begin_shutdown()
             await in_daemon_thread(self._drain)
         finally:
             for executor in executors:
@@ -459,9 +475,12 @@ class Worker:
 
     def _drain(self) -> None:
         """Wait for what runs; after the grace activities are cancelled, and waited for again."""
-        self._workflow_slots.wait_all_free(None)
         grace_seconds = self._config["graceful_shutdown_timeout"].total_seconds()
-        if not self.activity_slots.wait_all_free(grace_seconds):
+        end = time.monotonic() + grace_seconds
+        if not self._workflow_slots.wait_all_free(grace_seconds):
+            self._local_runner.stop()
+            self._workflow_slots.wait_all_free(None)
+        if not self.activity_slots.wait_all_free(max(end - time.monotonic(), 0.0)):
             self._activity_runner.cancel_all()
             self.activity_slots.wait_all_free(None)
 

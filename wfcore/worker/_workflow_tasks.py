@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from datetime import timedelta
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, TypeVar
 
@@ -19,7 +20,7 @@ import msgspec
 from wfcore.common import HeaderCodecBehavior
 from wfcore.converter import DataConverter, WorkflowSerializationContext
 from wfcore.exceptions import ApplicationError, MalformedHistoryError, WorkflowDeadlockError
-from wfcore.protocol.commands import Command, ScheduleActivityTask
+from wfcore.protocol.commands import Command
 from wfcore.protocol.common import WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import QueryResultType, WorkflowTaskFailedCause
 from wfcore.protocol.events import History, HistoryEvent
@@ -30,7 +31,6 @@ from wfcore.protocol.metadata import (
     WorkerVersionStamp,
     WorkflowTaskCompletedMetadata,
 )
-from wfcore.protocol.rpc.activity_tasks import PollActivityTaskQueueResponse
 from wfcore.protocol.rpc.info import (
     RespondWorkflowTaskCompletedRequestCapabilities,
     StickyExecutionAttributes,
@@ -52,10 +52,13 @@ from wfcore.protocol.wellformed import cleaned
 from wfcore.replay.cache import InstanceCache, Lease
 from wfcore.replay.instance import WorkflowInstance
 from wfcore.replay.interceptors import WorkflowInboundInterceptor, WorkflowInterceptorClassInput
+from wfcore.replay.local_activities import LocalActivityOutcome
 from wfcore.replay.result import WorkflowTaskResult
 from wfcore.worker._async_loop import run_blocking
 from wfcore.worker._conversion import encode_failure
+from wfcore.worker._eager import EagerActivities, reserve, start
 from wfcore.worker._interceptors import Interceptor
+from wfcore.worker._local_activities import LocalActivities, LocalActivityRunner, Wake
 from wfcore.worker._registry import Registry
 from wfcore.worker._reporting import report
 from wfcore.worker._watchdog import DEADLOCK_TIMEOUT, HungCodeInterrupt, WatchedCall
@@ -69,10 +72,10 @@ SDK_NAME = "wfcore-python"
 _CAPABILITIES = RespondWorkflowTaskCompletedRequestCapabilities(
     discard_speculative_workflow_task_with_events=True
 )
-_NO_LOCAL_ACTIVITIES = (
-    "this worker runs no local activities: use workflow.execute_activity instead of "
-    "workflow.execute_local_activity"
-)
+#: Share of a workflow task's time limit after which it is answered, to keep local activities going.
+_HEARTBEAT_SHARE = 0.8
+#: How long a question waits for an instance that is in use, before it is answered by a new one.
+_QUERY_PATIENCE_SECONDS = 0.5
 _UNHANDLED = WorkflowTaskFailedCause.WORKFLOW_WORKER_UNHANDLED_FAILURE
 
 
@@ -92,19 +95,6 @@ class WorkflowTaskService(Protocol):
     ) -> GetWorkflowExecutionHistoryResponse: ...
 
 
-class EagerActivities(Protocol):
-    """Where a worker has room for activities that its own workflow task schedules."""
-
-    def reserve(self, activities: Sequence[ScheduleActivityTask]) -> Sequence[bool]:
-        """Which of them to claim with the commit; room is kept for those."""
-
-    def run(self, task: PollActivityTaskQueueResponse) -> None:
-        """Run one that was claimed, in a thread of its own."""
-
-    def give_back(self, count: int) -> None:
-        """So many that were to be claimed were not."""
-
-
 class WorkflowTaskRunner:
     """Runs workflow tasks and questions of one namespace; used by any number of threads.
 
@@ -112,6 +102,7 @@ class WorkflowTaskRunner:
         cache: the live instances; several runners may share it.
         eager: runs activities that are claimed together with the commit that schedules them;
             without it none are.
+        local_activities: runs those; by default one of its own with the same interceptors.
         workflow_failure_exception_types: exceptions that fail a workflow instead of its task.
         build_id: of this worker's code, recorded with each task.
         guarded: refuse calls that break replay.
@@ -134,6 +125,7 @@ class WorkflowTaskRunner:
         header_codec_behavior: HeaderCodecBehavior = HeaderCodecBehavior.NO_CODEC,
         deadlock_timeout: timedelta | None = DEADLOCK_TIMEOUT,
         eager: EagerActivities | None = None,
+        local_activities: LocalActivityRunner | None = None,
     ) -> None:
         self._service = service
         self._registry = registry
@@ -147,6 +139,9 @@ class WorkflowTaskRunner:
         self._headers = header_codec_behavior is not HeaderCodecBehavior.NO_CODEC
         self._deadlock_timeout = deadlock_timeout
         self._eager = eager
+        self._local = local_activities or LocalActivityRunner(
+            registry, data_converter, interceptors=interceptors, namespace=namespace
+        )
         self._interceptors, self._extern_functions = interceptor_classes(interceptors)
 
     def run(self, task: PollWorkflowTaskQueueResponse) -> None:
@@ -178,15 +173,11 @@ class WorkflowTaskRunner:
                 ),
             )
             return None
-        with self._cache.lease(_execution(task).run_id) as lease:
-            try:
-                result = self._activate(lease, definition, task)
-            except HungCodeInterrupt:
-                lease.drop()
-                return None
-            except Exception as err:  # noqa: BLE001 - of a codec or of the history
-                lease.drop()
-                self._fail_with(task, err)
+        received_at = self._local.alarms.now()
+        patience = None if task.query is None else _QUERY_PATIENCE_SECONDS
+        with self._cache.lease(_execution(task).run_id, patience) as lease:
+            result = self._caught(lease, task, lambda: self._activate(lease, definition, task))
+            if result is None:
                 return None
             if task.query is not None:
                 if result.error is not None:
@@ -194,11 +185,24 @@ class WorkflowTaskRunner:
                 self._answer_query(task, result)
                 return None
             if result.local_activities:
-                # The instance waits for outcomes that nobody here can give.
-                lease.drop()
-                self._fail_with(task, NotImplementedError(_NO_LOCAL_ACTIVITIES))
-                return None
+                return self._run_local(lease, definition, task, result, received_at)
             return self._commit(lease, task, result)
+
+    def _caught(
+        self,
+        lease: Lease,
+        task: PollWorkflowTaskQueueResponse,
+        call: Callable[[], WorkflowTaskResult | None],
+    ) -> WorkflowTaskResult | None:
+        """What a call came to; None also if it failed, which is then reported."""
+        try:
+            return call()
+        except HungCodeInterrupt:
+            lease.drop()
+        except Exception as err:  # noqa: BLE001 - of a codec or of the history
+            lease.drop()
+            self._fail_with(task, err)
+        return None
 
     def _activate(
         self, lease: Lease, definition: WorkflowDefinition, task: PollWorkflowTaskQueueResponse
@@ -221,14 +225,22 @@ class WorkflowTaskRunner:
         return self._watched(lease.instance, decoded)
 
     def _watched(
-        self, instance: WorkflowInstance, task: PollWorkflowTaskQueueResponse
+        self,
+        instance: WorkflowInstance,
+        task: PollWorkflowTaskQueueResponse,
+        outcome: LocalActivityOutcome | None = None,
     ) -> WorkflowTaskResult:
+        """Begin with a task, or go on with it after a local activity."""
         limit = self._deadlock_timeout
+        call: Callable[..., WorkflowTaskResult] = instance.activate
+        args: list[Any] = [task]
+        if outcome is not None:
+            call, args = instance.resolve_local_activity, [task, outcome]
         if limit is None:
-            return instance.activate(task)
+            return call(*args)
         late = WorkflowDeadlockError(limit)
         watched = WatchedCall(lambda stack: self._fail_with(task, late, stack))
-        result: WorkflowTaskResult = watched.make(instance.activate, [task], limit)
+        result: WorkflowTaskResult = watched.make(call, args, limit)
         return result
 
     def _new_instance(
@@ -246,23 +258,82 @@ class WorkflowTaskRunner:
             extern_functions=self._extern_functions,
         )
 
+    # --- local activities ---
+
+    def _run_local(
+        self,
+        lease: Lease,
+        definition: WorkflowDefinition,
+        task: PollWorkflowTaskQueueResponse,
+        result: WorkflowTaskResult,
+        received_at: float,
+    ) -> PollWorkflowTaskQueueResponse | None:
+        """Run what the task needs in this process, and answer it early to keep it going."""
+        if lease.instance is None:
+            return None
+        interval = lease.instance.task_timeout * _HEARTBEAT_SHARE
+        with closing(self._local.begin(task, interval)) as local:
+            local.follow(task, received_at)
+            while result.local_activities:
+                go_on = partial(self._after_local, lease, definition, local, result)
+                found = self._caught(lease, local.task, go_on)
+                if found is None:
+                    return None
+                result = found
+            local.take(())
+            return self._commit(lease, local.task, result, retries=local.take_retries())
+
+    def _after_local(
+        self,
+        lease: Lease,
+        definition: WorkflowDefinition,
+        local: LocalActivities,
+        result: WorkflowTaskResult,
+    ) -> WorkflowTaskResult | None:
+        """Wait for one of them; what the code comes to with it. None if the task is over."""
+        local.take(result.local_activities)
+        news = local.wait()
+        if isinstance(news, LocalActivityOutcome):
+            return self._watched(lease.instance, local.task, news) if lease.instance else None
+        goes_on = news is Wake.HEARTBEAT
+        following = self._commit(
+            lease, local.task, result, retries=local.take_retries(), forces_new=goes_on
+        )
+        if following is None or not following.task_token or not goes_on:
+            lease.drop()
+            return None
+        local.follow(following)
+        return self._activate(lease, definition, following)
+
     # --- the answer ---
 
     def _commit(
-        self, lease: Lease, task: PollWorkflowTaskQueueResponse, result: WorkflowTaskResult
+        self,
+        lease: Lease,
+        task: PollWorkflowTaskQueueResponse,
+        result: WorkflowTaskResult,
+        *,
+        retries: int = 0,
+        forces_new: bool | None = None,
     ) -> PollWorkflowTaskQueueResponse | None:
+        """Answer the task; the one that follows, if it comes back with the answer.
+
+        Args:
+            retries: attempts of local activities after their first ones, which are metered.
+            forces_new: another task must follow, for this worker or, if False, for any.
+        """
         instance = lease.instance
         if result.cause is not None or instance is None:
             lease.drop()
             self._log_failure(task, result.error)
             self._report_failed(task, result.cause or _UNHANDLED, result.failure)
             return None
-        commands, reserved = self._reserved(result.commands)
+        commands, reserved = reserve(self._eager, result.commands)
         answer = None
         try:
-            answer = self._complete(task, result, commands)
+            answer = self._complete(task, result, commands, retries, forces_new)
         finally:
-            self._start_eager(answer, reserved)
+            start(self._eager, answer, reserved)
         if answer is not None:
             instance.release_logs()
         if (
@@ -280,6 +351,8 @@ class WorkflowTaskRunner:
         task: PollWorkflowTaskQueueResponse,
         result: WorkflowTaskResult,
         commands: tuple[Command, ...],
+        retries: int,
+        forces_new: bool | None,
     ) -> RespondWorkflowTaskCompletedResponse | None:
         request = RespondWorkflowTaskCompletedRequest(
             task_token=task.task_token,
@@ -288,51 +361,21 @@ class WorkflowTaskRunner:
             identity=self._identity,
             # Whoever offers them keeps the instance, so that the next task may be a short one.
             sticky_attributes=StickyExecutionAttributes(),
-            return_new_workflow_task=True,
+            return_new_workflow_task=forces_new is not False,
+            force_create_new_workflow_task=forces_new is not None,
             query_results=result.query_results,
             namespace=self._namespace,
             worker_version_stamp=WorkerVersionStamp(build_id=self._build_id)
             if self._build_id
             else None,
             sdk_metadata=_sdk_metadata(task, result),
-            metering_metadata=MeteringMetadata(),
+            metering_metadata=MeteringMetadata(nonfirst_local_activity_execution_attempts=retries),
             capabilities=_CAPABILITIES,
         )
         return report(
             self._what(task),
             lambda: self._service.respond_workflow_task_completed(self._encoded(task, request)),
         )
-
-    # --- eager activities ---
-
-    def _reserved(self, commands: tuple[Command, ...]) -> tuple[tuple[Command, ...], int]:
-        """The commands, asking only for those activities that there is room for, and how many."""
-        wanted = [
-            (index, command.attributes)
-            for index, command in enumerate(commands)
-            if isinstance(command.attributes, ScheduleActivityTask)
-            and command.attributes.request_eager_execution
-        ]
-        if not wanted:
-            return commands, 0
-        activities = [activity for _, activity in wanted]
-        granted = self._eager.reserve(activities) if self._eager else [False] * len(wanted)
-        changed = list(commands)
-        for (index, activity), is_granted in zip(wanted, granted, strict=True):
-            if not is_granted:
-                lazy = msgspec.structs.replace(activity, request_eager_execution=False)
-                changed[index] = msgspec.structs.replace(commands[index], attributes=lazy)
-        return tuple(changed), sum(granted)
-
-    def _start_eager(
-        self, answer: RespondWorkflowTaskCompletedResponse | None, reserved: int
-    ) -> None:
-        if self._eager is None or not reserved:
-            return
-        tasks = answer.activity_tasks if answer is not None else ()
-        self._eager.give_back(reserved - len(tasks))
-        for task in tasks:
-            self._eager.run(task)
 
     # --- other answers ---
 

@@ -10,6 +10,7 @@ import pytest
 # importing them fills the registry
 from tests.conformance.probes import (
     cases_activities,
+    cases_by_id,
     cases_lists,
     cases_queries,
     cases_requests,
@@ -23,7 +24,14 @@ from wfcore.service.host import Arrivals
 HERE = Path(__file__).parent
 ROWS: list[dict[str, Any]] = json.loads((HERE / "errors.json").read_text())
 LEFT_OUT: list[dict[str, str]] = json.loads((HERE / "left_out.json").read_text())
-REGISTERED = (cases_activities, cases_lists, cases_queries, cases_requests, cases_updates)
+REGISTERED = (
+    cases_activities,
+    cases_by_id,
+    cases_lists,
+    cases_queries,
+    cases_requests,
+    cases_updates,
+)
 
 #: What the server does a moment after the recording looked is done here at once.
 DONE_AT_ONCE = {

@@ -23,6 +23,23 @@ def test_what_is_no_duration(text: str) -> None:
         duration(text)
 
 
+def test_a_duration_that_no_clock_holds() -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="longer than any clock"):
+        duration("99999999999999d")
+
+
+def test_a_file_that_is_no_text(tmp_path: Path) -> None:
+    file = tmp_path / "input.json"
+    file.write_bytes(b'"caf\xe9"')
+    with pytest.raises(VerbError, match="is no UTF-8"):
+        values({"input_file": [str(file)]})
+
+
+def test_json_that_is_nested_beyond_reason() -> None:
+    with pytest.raises(VerbError, match="takes JSON"):
+        values({"input": ["[" * 100_000]})
+
+
 def test_arguments_are_json_in_their_order(tmp_path: Path) -> None:
     file = tmp_path / "value.json"
     file.write_text('{"a": [1]}')

@@ -203,6 +203,28 @@ def test_a_refused_claim_ends_as_ignored_without_body_or_signal(world: World) ->
     assert isinstance(traced.retval.exception.exc, Ignore)
 
 
+def test_a_message_of_a_newer_release_is_left_to_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    @world.task()
+    def never() -> None:
+        raise AssertionError("it was run")
+
+    monkeypatch.setattr(messages, "FORMAT", 2)
+    sent = messages.celery_task_message
+
+    def old_reader(*given: Any) -> Any:
+        message = sent(*given)
+        monkeypatch.setattr(messages, "FORMAT", 1)
+        return message
+
+    monkeypatch.setattr(messages, "celery_task_message", old_reader)
+    traced = world.deliver(never)
+    assert traced.info.state == "IGNORED"
+    assert "Upgrade the workers" in caplog.text
+    assert not world.recorder.failed
+
+
 def test_an_ordinary_message_of_the_task_runs_as_ever(world: World) -> None:
     @world.task()
     def plain(value: int) -> int:

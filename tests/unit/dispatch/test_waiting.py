@@ -1,11 +1,14 @@
 """Circuit, health and backlog, by a clock that the test moves."""
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 
 import pytest
 
-from wfapp.dispatch.broker import Circuit
+from wfapp.dispatch.broker import BrokerAwayError, Circuit
 from wfapp.dispatch.claims import Health
+from wfapp.dispatch.notices import RedisNotices
 from wfapp.dispatch.publisher import Backlog
 
 
@@ -97,3 +100,53 @@ def test_nothing_is_sent_again_into_a_long_queue_or_a_broker_that_is_away(
 
     backlog = Backlog(Queue(length), clock)  # type: ignore[arg-type]  # the part of it that is used
     assert not backlog.may_send_again("q", unclaimed)
+
+
+class Redis:
+    """Stands for a client whose connections break."""
+
+    def __init__(self) -> None:
+        self.closed = 0
+        self.breaks = False
+
+    def pubsub(self) -> "Redis":
+        return self
+
+    def subscribe(self, topic: str) -> None:
+        self.topic = topic.encode()
+
+    def unsubscribe(self, topic: str) -> None: ...
+
+    def get_message(self, *, timeout: float) -> dict[str, object]:
+        if self.breaks:
+            raise OSError("connection reset")
+        return {"type": "subscribe", "channel": self.topic}
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class Link:
+    """Stands for the broker's connection."""
+
+    def __init__(self, client: Redis) -> None:
+        self.client = client
+
+    @contextmanager
+    def redis(self) -> Iterator[Redis]:
+        try:
+            yield self.client
+        except OSError as error:
+            raise BrokerAwayError(str(error)) from error
+
+
+def test_one_broken_connection_ends_all_that_were_kept_beside_it() -> None:
+    redis = Redis()
+    notices = RedisNotices(Link(redis))  # type: ignore[arg-type]  # the part of it that is used
+    with ExitStack() as stack:
+        for number in range(3):  # three wait at once
+            stack.enter_context(notices._listening(redis, f"topic{number}"))
+    assert len(notices._idle) == 3
+    redis.breaks = True
+    notices.wait("topic", timedelta(milliseconds=1), lambda: False)
+    assert (redis.closed, notices._idle) == (3, [])

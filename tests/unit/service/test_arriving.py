@@ -306,6 +306,26 @@ def test_of_an_end_and_a_timeout_of_one_attempt_one_counts() -> None:
 
 
 @both
+def test_a_result_that_meets_the_end_of_its_run_is_journalled(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, run_id = probe.with_activity()
+    running = probe.poll_activity()
+    read, todo = probe.store.read_activity, [lambda: probe.terminate(workflow_id)]
+
+    def meanwhile(*given: Any) -> Any:
+        row = read(*given)
+        if todo:
+            todo.pop()()
+        return row
+
+    probe.store.read_activity = meanwhile  # type: ignore[method-assign]
+    refused = probe.answer_activity("completed", running)
+    assert refused["message"] == "workflow execution already completed"
+    entries = journal(probe, workflow_id, run_id)
+    assert [(entry.kind, entry.attempt) for entry in entries] == [("late_result", 1)]
+
+
+@both
 def test_a_late_result_is_journalled(arrivals: Arrivals) -> None:
     probe = Probe(arrivals=arrivals)
     workflow_id, run_id = probe.with_activity()

@@ -47,6 +47,23 @@ def test_after_the_call_nothing_is_raised() -> None:
     assert sum(range(1000)) == 499500
 
 
+@pytest.mark.timeout(10)
+def test_code_in_a_greenlet_is_left_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    # gevent's get_ident tells greenlets apart, which Python knows nothing of.
+    monkeypatch.setattr("wfcore.worker._thread_cancellation.threading.get_ident", lambda: 1)
+    cancellation = ThreadCancellation()
+
+    def asks() -> str:
+        cancellation.cancel()
+        return _busy_once()
+
+    assert cancellation.call(asks, []) == "finished"
+
+
+def _busy_once() -> str:
+    return "finished" if _counted(10_000) else ""
+
+
 def test_it_is_raised_once() -> None:
     cancellation = ThreadCancellation()
 

@@ -401,21 +401,6 @@ async def test_what_breaks_replay_is_refused_unless_guards_are_off() -> None:
     assert await handle.result() > 0
 
 
-@workflow.defn
-class Local:
-    @workflow.run
-    async def run(self, _: int) -> None:
-        await workflow.execute_local_activity(charge, 1, start_to_close_timeout=SECONDS)
-
-
-async def test_a_local_activity_is_refused_with_what_to_do() -> None:
-    world = World([Local])
-    handle = await _start(world, Local.run)
-    failed = await _failed_task(world, handle)
-    assert failed.failure is not None
-    assert "workflow.execute_activity" in failed.failure.message
-
-
 # --- code that hangs ---
 
 

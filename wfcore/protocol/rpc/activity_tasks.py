@@ -131,3 +131,76 @@ class RespondActivityTaskCanceledRequest(Message, frozen=True):
 
 class RespondActivityTaskCanceledResponse(Message, frozen=True):
     """Respond activity task canceled response."""
+
+
+class RecordActivityTaskHeartbeatByIdRequest(Message, frozen=True):
+    """Record activity task heartbeat by id request."""
+
+    namespace: str = ""
+    workflow_id: str = ""
+    run_id: str = ""
+    activity_id: str = ""
+    details: Payloads | None = None
+    identity: str = ""
+    resource_id: str = ""
+
+
+class RecordActivityTaskHeartbeatByIdResponse(Message, frozen=True):
+    """Record activity task heartbeat by id response."""
+
+    cancel_requested: bool = False
+    activity_paused: bool = False
+    activity_reset: bool = False
+
+
+class RespondActivityTaskCompletedByIdRequest(Message, frozen=True):
+    """Respond activity task completed by id request."""
+
+    namespace: str = ""
+    workflow_id: str = ""
+    run_id: str = ""
+    activity_id: str = ""
+    result: Payloads | None = None
+    identity: str = ""
+    resource_id: str = ""
+
+
+class RespondActivityTaskCompletedByIdResponse(Message, frozen=True):
+    """Respond activity task completed by id response."""
+
+
+class RespondActivityTaskFailedByIdRequest(Message, frozen=True):
+    """Respond activity task failed by id request."""
+
+    namespace: str = ""
+    workflow_id: str = ""
+    run_id: str = ""
+    activity_id: str = ""
+    failure: Failure | None = None
+    identity: str = ""
+    last_heartbeat_details: Payloads | None = None
+    resource_id: str = ""
+    cause: ActivityTaskFailedCause = ActivityTaskFailedCause.UNSPECIFIED
+
+
+class RespondActivityTaskFailedByIdResponse(Message, frozen=True):
+    """Respond activity task failed by id response."""
+
+    failures: tuple[Failure, ...] = ()
+
+
+class RespondActivityTaskCanceledByIdRequest(Message, frozen=True):
+    """Respond activity task canceled by id request."""
+
+    namespace: str = ""
+    workflow_id: str = ""
+    run_id: str = ""
+    activity_id: str = ""
+    details: Payloads | None = None
+    identity: str = ""
+    deployment_options: WorkerDeploymentOptions | None = None
+    resource_id: str = ""
+
+
+class RespondActivityTaskCanceledByIdResponse(Message, frozen=True):
+    """Respond activity task canceled by id response."""

@@ -7,7 +7,13 @@ from typing import Any
 
 from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
 from wfcore.service.ports import QueryTask
-from wfcore.testing.simulation import client_calls, reading_calls, ticker_calls, worker_calls
+from wfcore.testing.simulation import (
+    client_calls,
+    reading_calls,
+    ticker_calls,
+    update_calls,
+    worker_calls,
+)
 from wfcore.testing.simulation.processes import Process, Worker
 from wfcore.testing.simulation.world import World
 
@@ -38,6 +44,10 @@ def _clients_if_started(world: World) -> list[Any]:
 
 def _clients_if_signaled(world: World) -> list[Any]:
     return _clients(world) if world.ledger.signals else []
+
+
+def _clients_if_updated(world: World) -> list[Any]:
+    return _clients(world) if world.ledger.updates else []
 
 
 def _clients_if_any_run(world: World) -> list[Any]:
@@ -89,9 +99,12 @@ CALLS = (
     Call("signal again", 2.5, _clients_if_signaled, client_calls.signal_again),
     Call("signal inside", 1.8, _clients_if_any_run, client_calls.signal_inside),
     Call("signal with start", 1.5, _clients, client_calls.signal_with_start),
+    Call("update", 3, _clients_if_any_run, update_calls.update),
+    Call("update again", 3, _clients_if_updated, update_calls.update_again),
+    Call("poll update", 3, _clients_if_updated, update_calls.poll_update),
     Call("cancel", 2.2, _clients_if_any_run, client_calls.cancel),
     Call("terminate", 1.2, _clients_if_any_run, client_calls.terminate),
-    Call("query", 5, _clients_if_any_run, reading_calls.query),
+    Call("query", 7, _clients_if_any_run, reading_calls.query),
     Call("describe", 1.6, _clients_if_any_run, reading_calls.describe),
     Call("history", 0.7, _clients_if_any_run, reading_calls.history),
     Call("history backwards", 1, _clients_if_any_run, reading_calls.history_backwards),
@@ -104,7 +117,7 @@ CALLS = (
         _workers_if_message(DispatchWorkflowTask, QueryTask),
         worker_calls.work_on_message,
     ),
-    Call("query message", 30, _workers_if_message(QueryTask), worker_calls.work_on_query_message),
+    Call("query message", 40, _workers_if_message(QueryTask), worker_calls.work_on_query_message),
     Call("poll", 6, _workers_if_task_waits, worker_calls.poll),
     Call("poll in vain", 0.7, _workers, worker_calls.poll),
     Call("answer", 12, _workers_if(lambda worker: worker.tasks), worker_calls.answer),

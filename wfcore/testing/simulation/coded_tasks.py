@@ -7,6 +7,7 @@ import msgspec
 
 from wfcore.converter import DataConverter
 from wfcore.exceptions import AbortedError, ResourceExhaustedError, UnavailableError
+from wfcore.protocol.enums import CommandType
 from wfcore.protocol.rpc.workflow_tasks import (
     PollWorkflowTaskQueueResponse,
     RespondQueryTaskCompletedRequest,
@@ -25,13 +26,14 @@ from wfcore.service.ports import RunKey
 from wfcore.service.tokens import WorkflowToken
 from wfcore.testing.simulation.errands import Errand
 from wfcore.testing.simulation.faults import ConnectionLostError
-from wfcore.testing.simulation.ledger import TaskAnswer, Try, noting
+from wfcore.testing.simulation.ledger import TaskAnswer, Try, may_vanish, noting
 from wfcore.testing.simulation.processes import HeldTask, Worker
 from wfcore.testing.simulation.world import NAMESPACE, World
 from wfcore.worker import InstanceCache, Registry, WorkflowTaskRunner
 
 T = TypeVar("T")
 
+_PLACE = CommandType.PROTOCOL_MESSAGE
 #: Live instances of one worker: few enough that some are thrown out.
 _CACHED = 2
 
@@ -83,7 +85,10 @@ class _Reported:
     def respond_workflow_task_completed(
         self, request: RespondWorkflowTaskCompletedRequest
     ) -> RespondWorkflowTaskCompletedResponse:
-        wish = self._wish(request.task_token, len(request.commands))
+        own = [each for each in request.commands if each.command_type is not _PLACE]
+        wish = self._wish(request.task_token, len(own))
+        forced = request.force_create_new_workflow_task
+        wish.may_vanish = may_vanish(len(own), request.messages, forced=forced)
         self._world.asked("complete a workflow task")
         tagged = msgspec.structs.replace(request, binary_checksum=wish.tag)
         service, owner = self._worker.service, self._worker.boot_id

@@ -184,8 +184,6 @@ class _Ending:
             return False
         self._world.asked("sweep")
         report = self._ticker.service.sweep()
-        if report.failed:
-            self._world.watch.report.fail("a sweep without faults succeeds", str(report))
         return report.runs + report.activities + report.inboxes > 0
 
     def _next(self) -> datetime | None:

@@ -105,6 +105,19 @@ class Errand:
         self._notes.append(text)
         self._is_told_to_end |= text == "end"
 
+    @workflow.update(unfinished_policy=workflow.HandlerUnfinishedPolicy.ABANDON)
+    async def ask(self, text: str) -> str:
+        """Something to answer, at once or after a while."""
+        if workflow.random().random() < 0.5:
+            await asyncio.sleep(workflow.random().choice([0.5, 5]))
+        self._notes.append(text)
+        return f"answer to {text}"
+
+    @ask.validator
+    def _check(self, text: str) -> None:
+        if text.endswith("3"):
+            raise ApplicationError("not threes", type="Negative")
+
     @workflow.query
     def events(self) -> int:
         """How much history the code has seen."""

@@ -3,14 +3,17 @@
 An answer that was not heard leaves both open: it was done once, or not at all.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
 from wfcore.exceptions import AbortedError, RPCError, UnavailableError
+from wfcore.protocol.enums import UpdateWorkflowExecutionLifecycleStage as Stage
 from wfcore.protocol.rpc.workflows import StartWorkflowExecutionRequest
+from wfcore.protocol.updates import Outcome as UpdateOutcome
+from wfcore.protocol.updates import ProtocolMessage, Rejection
 from wfcore.service.ports import RunKey
 from wfcore.service.tokens import ActivityToken, WorkflowToken
 from wfcore.testing.simulation.faults import ConnectionLostError
@@ -70,6 +73,23 @@ class SignalWish(Wish):
 
 
 @dataclass(kw_only=True, slots=True)
+class UpdateTry(Try):
+    """One call that sends an update or asks about it, and what it was told."""
+
+    is_poll: bool = False
+    stage: Stage = Stage.UNSPECIFIED
+    end: UpdateOutcome | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class UpdateWish(Wish):
+    """An update; its tag is its id."""
+
+    workflow_id: str
+    run_id: str = ""
+
+
+@dataclass(kw_only=True, slots=True)
 class StartWish(Wish):
     """A run of one's own; its tag is the request id."""
 
@@ -93,6 +113,8 @@ class TaskAnswer(Wish):
     token: WorkflowToken
     is_failure: bool = False
     commands: int = 0
+    #: it says nothing but that updates are refused, so that it may leave no event
+    may_vanish: bool = False
 
 
 @dataclass(kw_only=True, slots=True)
@@ -108,12 +130,19 @@ class Ledger:
     """All wishes of one simulated world, by their tags."""
 
     signals: dict[str, SignalWish] = field(default_factory=dict)
+    updates: dict[str, UpdateWish] = field(default_factory=dict)
     starts: dict[str, StartWish] = field(default_factory=dict)
     stops: dict[str, StopWish] = field(default_factory=dict)
     task_answers: dict[str, TaskAnswer] = field(default_factory=dict)
     activity_answers: dict[str, ActivityAnswer] = field(default_factory=dict)
     #: runs of workflow code that must replay
     coded: set[RunKey] = field(default_factory=set)
+
+
+def may_vanish(commands: int, messages: Sequence[ProtocolMessage], *, forced: bool) -> bool:
+    """Whether an answer to a workflow task may leave no event."""
+    refusals = all(isinstance(message.body, Rejection) for message in messages)
+    return not commands and not forced and refusals
 
 
 #: Errors that don't say whether it was done.

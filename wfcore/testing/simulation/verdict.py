@@ -9,13 +9,15 @@ from wfcore.history.rebuild import rebuild
 from wfcore.protocol import events as ev
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.events import HistoryEvent
-from wfcore.protocol.payloads import Payloads
+from wfcore.protocol.payloads import Memo, Payload, Payloads, SearchAttributes
 from wfcore.replay.instance import replay_history
+from wfcore.service.infos import REPORTED_PROBLEMS
 from wfcore.testing.memory_ports import read_snapshot
 from wfcore.testing.memory_rows import Run
 from wfcore.testing.simulation.errands import Errand
 from wfcore.testing.simulation.families import Families
-from wfcore.testing.simulation.ledger import Outcome, SignalWish, Wish
+from wfcore.testing.simulation.ledger import ActivityAnswer, Outcome, SignalWish, Wish
+from wfcore.testing.simulation.update_verdict import updates_kept
 from wfcore.testing.simulation.world import ERRAND, World
 from wfcore.workflow import WorkflowDefinition
 
@@ -66,6 +68,7 @@ class Verdict:
         for run in self._runs:
             self._history(run, checks)
             self._journal(run)
+        self._current()
         self._starts_kept()
         self._signals_kept()
         self._order_kept()
@@ -73,6 +76,7 @@ class Verdict:
             self._kept("a termination is recorded once", wish, self._stops[tag])
         self._answers_kept()
         Families(self._runs, self._report).give()
+        updates_kept(self._world)
 
     # ---- what is stored
 
@@ -92,6 +96,14 @@ class Verdict:
             self._report.fail("nothing is left", ", ".join(names))
         for text in tables.deadlocks:
             self._report.fail("locks are taken in one order", text)
+
+    def _current(self) -> None:
+        """The run that a workflow id means is the one that was made last."""
+        last = {run.key.workflow_id: run.key for run in self._runs}
+        for workflow_id, key in last.items():
+            head = self._world.store.head(key.namespace, workflow_id)
+            if head is None or head.key != key:
+                self._report.of(key)("the current run is the last one", f"it is {head}")
 
     def _history(self, run: Run, checks: Sequence[HistoryCheck]) -> None:
         fail = self._report.of(run.key)
@@ -113,6 +125,10 @@ class Verdict:
         for check in checks:
             for text in check(run.events):
                 fail("a history is well formed", text)
+        told = {name: _fields(getattr(run, name)) for name in ("memo", "search_attributes")}
+        told["search_attributes"].pop(REPORTED_PROBLEMS, None)
+        if told != _upserted(run):
+            fail("notes are what was noted", f"{told} instead of {_upserted(run)}")
         if state.recorded.workflow_type == ERRAND:
             self._replays(run)
 
@@ -221,7 +237,8 @@ class Verdict:
                 if completed or self._task_failures[tag] > 1:
                     self._report.fail("a task fails once", tag)
                 continue
-            self._kept("an answer is recorded once", wish, len(completed))
+            if not (wish.may_vanish and not completed):
+                self._kept("an answer is recorded once", wish, len(completed))
             for run, event in completed:
                 if wish.commands != _commands_of(run, event.event_id):
                     self._report.of(run.key)("each command is an event", f"answer {tag}")
@@ -233,6 +250,45 @@ class Verdict:
                     self._report.fail("an attempt ends once", f"{tag} {len(ends)} times")
             else:
                 self._kept("an attempt ends once", answer, len(ends))
+            self._late(answer)
+
+    def _late(self, answer: ActivityAnswer) -> None:
+        """A result that nobody waits for is told to operators."""
+        token = answer.token
+        if any(each.why.startswith("NotFoundError") for each in answer.tries) and not any(
+            entry.kind == "late_result"
+            and (entry.scheduled_event_id, entry.attempt)
+            == (token.scheduled_event_id, token.attempt)
+            for run in self._runs
+            if run.key.run_id == token.run_id
+            for entry in run.journal
+        ):
+            self._report.fail("a late result is journalled", answer.tag)
+
+
+def _fields(notes: Memo | SearchAttributes | None) -> dict[str, Payload]:
+    if notes is None:
+        return {}
+    return dict(notes.fields if isinstance(notes, Memo) else notes.indexed_fields)
+
+
+def _upserted(run: Run) -> dict[str, dict[str, Payload]]:
+    """Memo and search attributes as the events make them."""
+    memo: dict[str, Payload] = {}
+    search: dict[str, Payload] = {}
+    for event in run.events:
+        match event.attributes:
+            case ev.WorkflowExecutionStarted() as started:
+                memo |= _fields(started.memo)
+                search |= _fields(started.search_attributes)
+            case ev.WorkflowPropertiesModified(upserted_memo=given):
+                memo |= _fields(given)
+            case ev.UpsertWorkflowSearchAttributes(search_attributes=given):
+                search |= _fields(given)
+    return {
+        "memo": {key: value for key, value in memo.items() if value.data != b"null"},
+        "search_attributes": search,
+    }
 
 
 def _told(wish: Wish) -> str:

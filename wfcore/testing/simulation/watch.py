@@ -345,11 +345,13 @@ def _clocks_of_run(state: MutableState) -> Iterator[datetime]:
         yield recorded.expiration_time
     if recorded.run_timeout:
         yield recorded.execution_time + recorded.run_timeout
-    if not recorded.first_task_scheduled and not state.volatile.waits_for_parent:
-        yield recorded.execution_time
     if task is not None and task.started_at is not None:
         yield task.started_at + task.start_to_close_timeout
         return
+    if not recorded.first_task_scheduled and not state.volatile.waits_for_parent:
+        yield recorded.execution_time
+    if task is not None and task.schedule_to_start_due is not None:
+        yield task.schedule_to_start_due
     if task is not None and task.dispatch_due is not None:
         yield task.dispatch_due
     for timer in recorded.timers.values():

@@ -22,7 +22,10 @@ from wfcore.protocol.rpc.activity_tasks import (
     RespondActivityTaskCompletedRequest,
     RespondActivityTaskFailedRequest,
 )
-from wfcore.protocol.rpc.info import StickyExecutionAttributes
+from wfcore.protocol.rpc.info import (
+    RespondWorkflowTaskCompletedRequestCapabilities,
+    StickyExecutionAttributes,
+)
 from wfcore.protocol.rpc.workflow_tasks import (
     PollWorkflowTaskQueueRequest,
     PollWorkflowTaskQueueResponse,
@@ -30,12 +33,21 @@ from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskFailedRequest,
 )
+from wfcore.protocol.updates import ProtocolMessage, Rejection
 from wfcore.service import tokens
 from wfcore.service.ports import QueryTask
 from wfcore.service.tokens import ActivityToken, WorkflowToken
-from wfcore.testing.simulation import coded_tasks
+from wfcore.testing.simulation import coded_tasks, update_words
 from wfcore.testing.simulation.dispatcher import Work
-from wfcore.testing.simulation.ledger import ActivityAnswer, TaskAnswer, Try, ask, heard, trying
+from wfcore.testing.simulation.ledger import (
+    ActivityAnswer,
+    TaskAnswer,
+    Try,
+    ask,
+    heard,
+    may_vanish,
+    trying,
+)
 from wfcore.testing.simulation.processes import HeldActivity, HeldTask, Worker
 from wfcore.testing.simulation.scripts import Answer, Script, failure
 from wfcore.testing.simulation.world import ERRAND, NAMESPACE, QUEUE, World, text
@@ -188,21 +200,41 @@ def _script(world: World, worker: Worker, rng: random.Random, held: HeldTask) ->
         is_sociable=world.profile.is_sociable,
     )
     decided = script.end() if world.is_ending else script.go_on()
+    said = update_words.words(held.task.messages, events, rng)
+    if said and not world.is_ending and rng.random() < 0.4:
+        decided = Answer(return_new_task=decided.return_new_task, is_sticky=decided.is_sticky)
     if decided.cause is not None:
         _fail(world, worker, held, decided)
     else:
-        _complete(world, worker, rng, held, decided)
+        _complete(world, worker, rng, held, decided, said)
 
 
 def _complete(
-    world: World, worker: Worker, rng: random.Random, held: HeldTask, decided: Answer
+    world: World,
+    worker: Worker,
+    rng: random.Random,
+    held: HeldTask,
+    decided: Answer,
+    said: tuple[ProtocolMessage, ...] = (),
 ) -> None:
     token = tokens.decode(held.task.task_token, WorkflowToken)
-    wish = TaskAnswer(tag=world.tag("task"), token=token, commands=len(decided.commands))
+    wish = TaskAnswer(
+        tag=world.tag("task"),
+        token=token,
+        commands=len(decided.commands),
+        may_vanish=may_vanish(len(decided.commands), said, forced=decided.force_new_task),
+    )
     world.ledger.task_answers[wish.tag] = wish
+    has_places = [
+        word for word in said if not isinstance(word.body, Rejection) and rng.random() < 0.8
+    ]
     request = RespondWorkflowTaskCompletedRequest(
         task_token=held.task.task_token,
-        commands=decided.commands,
+        commands=update_words.placed(decided.commands, has_places, rng),
+        messages=said,
+        capabilities=RespondWorkflowTaskCompletedRequestCapabilities(
+            discard_speculative_workflow_task_with_events=rng.random() < 0.7
+        ),
         identity=held.identity,
         sticky_attributes=StickyExecutionAttributes() if decided.is_sticky else None,
         return_new_workflow_task=decided.return_new_task,
