@@ -239,7 +239,7 @@ def cancel_without_stamp(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(activity_commands.activity, "cancel_requested", keep)
 
 
-@planted("a commit reads the inbox before the activities that end into it", 1000)
+@planted("a commit reads the inbox before the activities that end into it", 2_000)
 def inbox_before_activities(patch: pytest.MonkeyPatch) -> None:
     load_change = transacting.load_change
 
@@ -315,7 +315,9 @@ def updates_outlive_the_run(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(update, "end_all", lambda step: None)
 
 
-@planted("a task that refuses all updates leaves nothing, although its worker saw new events")
+@planted(
+    "a task that refuses all updates leaves nothing, although its worker saw new events", 1_000
+)
 def refusals_leave_nothing(patch: pytest.MonkeyPatch) -> None:
     def leaves_nothing(step: Step, task: TaskClaim, request: CompleteTask) -> bool:
         refused = all(isinstance(message.body, Rejection) for message in request.messages)

@@ -60,7 +60,6 @@ NOT_MADE = {
     "Store.namespaces",
     "Store.read_inbox",
     "Store.read_journal",
-    "Store.request_seen",
 }
 #: Calls that only few of these runs make.
 SELDOM_MADE = {"Store.request_seen"}
