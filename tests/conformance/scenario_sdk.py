@@ -10,13 +10,14 @@ import importlib
 import os
 import sys
 import uuid
+from datetime import timedelta
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from wfcore import activity, client, common, exceptions, worker, workflow
 from wfcore.exceptions import RPCError
-from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
+from wfcore.protocol.common import FieldMask, TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import (
     TaskQueueKind,
     WorkflowIdConflictPolicy,
@@ -24,9 +25,10 @@ from wfcore.protocol.enums import (
 )
 from wfcore.protocol.failures import Failure
 from wfcore.protocol.metadata import WorkflowTaskCompletedMetadata
+from wfcore.protocol.rpc import activity_operations as operations
 from wfcore.protocol.rpc import workflow_tasks as task_rpc
 from wfcore.protocol.rpc import workflows as rpc
-from wfcore.protocol.rpc.info import OnConflictOptions
+from wfcore.protocol.rpc.info import ActivityOptions, OnConflictOptions
 
 __all__ = [
     "LATER_MODULES",
@@ -124,10 +126,6 @@ def _later(what: str):
 reset = _later("reset")
 pause = _later("workflow pause")
 unpause = _later("workflow pause")
-pause_activity = _later("operations on pending activities")
-unpause_activity = _later("operations on pending activities")
-reset_activity = _later("operations on pending activities")
-update_activity_options = _later("operations on pending activities")
 update_priority = _later("option updates")
 start_with_callback = _later("completion callbacks")
 create_endpoint = _later("Nexus")
@@ -246,6 +244,42 @@ async def fail_task(connection, task, message) -> None:
             failure=Failure(message=message),
         ),
     )
+
+
+def _operation(kind, handle, activity_id, **fields):
+    return kind(
+        namespace=NAMESPACE,
+        execution=_execution(handle),
+        identity=CLIENT,
+        id=activity_id,
+        **fields,
+    )
+
+
+async def pause_activity(connection, handle, activity_id) -> None:
+    request = _operation(operations.PauseActivityRequest, handle, activity_id, reason="hold it")
+    await _call(connection.service.pause_activity, request)
+
+
+async def unpause_activity(connection, handle, activity_id, **options) -> None:
+    request = _operation(operations.UnpauseActivityRequest, handle, activity_id, **options)
+    await _call(connection.service.unpause_activity, request)
+
+
+async def reset_activity(connection, handle, activity_id, **options) -> None:
+    request = _operation(operations.ResetActivityRequest, handle, activity_id, **options)
+    await _call(connection.service.reset_activity, request)
+
+
+async def update_activity_options(connection, handle, activity_id, *, start_to_close) -> None:
+    request = _operation(
+        operations.UpdateActivityOptionsRequest,
+        handle,
+        activity_id,
+        activity_options=ActivityOptions(start_to_close_timeout=timedelta(seconds=start_to_close)),
+        update_mask=FieldMask(paths=("start_to_close_timeout",)),
+    )
+    await _call(connection.service.update_activity_options, request)
 
 
 async def pending_activities(connection, handle) -> list:

@@ -21,12 +21,6 @@ GROUPS = (
 
 #: reason -> scenarios of these groups that need it
 LATER: dict[str, tuple[str, ...]] = {
-    "operations on pending activities": (
-        "operation-options",
-        "operation-pause",
-        "operation-pause-running",
-        "operation-reset",
-    ),
     "workflow pause": (
         "pause-activity-completes",
         "pause-cancel",
@@ -62,8 +56,8 @@ DIFFERENT: dict[str, str] = {
         "here are no sticky queues"
     ),
     "outside-fail-retry": (
-        "the driver completes the activity 0.4 s after its failure: on the recorded server the second "
-        "attempt still waited for its dispatch then, here a worker has taken it"
+        "the driver completes the activity 0.4 s after its failure: on the recorded server the "
+        "second attempt still waited for its dispatch then, here a worker has taken it"
     ),
     "task-deadlock": "the failure names the class of the error, which is this project's own",
 }

@@ -31,7 +31,13 @@ from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.json_form import from_json, to_json
 from wfcore.protocol.message import Message
-from wfcore.protocol.rpc import activity_tasks, updates, workflow_tasks, workflows
+from wfcore.protocol.rpc import (
+    activity_operations,
+    activity_tasks,
+    updates,
+    workflow_tasks,
+    workflows,
+)
 from wfcore.service.host import Arrivals, Carrier
 from wfcore.service.ports import Ids, Namespace
 from wfcore.service.workflow_service import WorkflowService
@@ -86,7 +92,7 @@ SERVERS = {
 #: Requests by the snake-case name of the call.
 REQUESTS: dict[str, type[Message]] = {
     re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Request")).lower(): kind
-    for module in (workflows, updates, workflow_tasks, activity_tasks)
+    for module in (workflows, updates, workflow_tasks, activity_tasks, activity_operations)
     for name, kind in vars(module).items()
     if name.endswith("Request") and isinstance(kind, type)
 }
@@ -253,6 +259,11 @@ class Probe:
             fields.setdefault("failure", failure())
         names = {"workflowId": workflow_id, "runId": run_id, "activityId": activity_id}
         return self.call(method, {"identity": "probe-client", **names, **fields})
+
+    def operate(self, method: str, workflow_id: str, run_id: str = "", **fields: Any) -> Any:
+        """An operation on pending activities: pause_activity, ..., update_activity_options."""
+        execution = {"workflowId": workflow_id, "runId": run_id}
+        return self.call(method, {"execution": execution, "identity": "probe-client", **fields})
 
     def signal(self, workflow_id: str, name: str = "s", run_id: str = "", **fields: Any) -> Answer:
         return self.call(

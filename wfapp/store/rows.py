@@ -372,11 +372,10 @@ ACTIVITY_READ = ("body", "format", "run_id")
 
 def activity_values(activity: PendingActivity, *, standing: bool, format_number: int) -> list[Any]:
     """The changing columns of an activity's row; without standing nobody finds it."""
-    waits = standing and activity.state == ActivityState.SCHEDULED
     started = standing and activity.state == ActivityState.STARTED
     return [
         _micros(activity.due_at) if standing else None,
-        _micros(activity.attempt_scheduled_at) if waits else None,
+        _micros(activity.claimable_at) if standing else None,
         activity.stamp,
         format_number,
         standing,

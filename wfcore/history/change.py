@@ -6,7 +6,11 @@ from datetime import datetime
 from wfcore.history.effects import Effect, Journal
 from wfcore.history.state import InboxItem, MutableState, PendingActivity
 from wfcore.history.updates import Update
-from wfcore.protocol.events import HistoryEvent, WorkflowExecutionStarted
+from wfcore.protocol.events import (
+    ActivityTaskScheduled,
+    HistoryEvent,
+    WorkflowExecutionStarted,
+)
 from wfcore.protocol.payloads import Memo, SearchAttributes
 
 
@@ -30,6 +34,8 @@ class Change:
     #: attributes of event 1, memo and search attributes as they are now, when `transition.needs`
     #: asks for them
     start_event: WorkflowExecutionStarted | None = None
+    #: attributes of SCHEDULED events of activities by their ids, likewise
+    scheduled_events: dict[int, ActivityTaskScheduled] = field(default_factory=dict)
     current_memo: Memo | None = None
     current_search_attributes: SearchAttributes | None = None
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from wfcore.exceptions import RPCError
+from wfcore.history.activity_orders import OperateActivities
 from wfcore.history.state import DeliveryKind, InboxItem, PendingActivity, TaskClaim
 from wfcore.protocol.commands import Command
 from wfcore.protocol.common import WorkflowExecution
@@ -249,6 +250,7 @@ Request = (
     | BeginTasks
     | DeliverInbox
     | Due
+    | OperateActivities
 )
 
 
@@ -273,6 +275,8 @@ class Answer:
     repeated: bool = False
     #: eager activities, claimed for the worker that answered
     activities: list[PendingActivity] = field(default_factory=list)
+    #: those that `OperateActivities` means, as they are now
+    selected: list[PendingActivity] = field(default_factory=list)
     #: event that stands for the request, 0 without one
     event_id: int = 0
     #: the task left no trace: the worker goes back to this event (0: it did leave one)

@@ -257,6 +257,16 @@ class ActivityState(IntEnum):
     STARTED = PendingActivityState.STARTED
 
 
+class ActivityPause(Message, frozen=True, kw_only=True):
+    """Who paused an activity, and why."""
+
+    at: datetime
+    identity: str = ""
+    reason: str = ""
+    #: the same request again changes nothing
+    request_id: str = ""
+
+
 class PendingActivity(Message, frozen=True, kw_only=True):
     """An open activity. Replaced as a whole, if its `stamp` is still the one that was read."""
 
@@ -293,12 +303,23 @@ class PendingActivity(Message, frozen=True, kw_only=True):
     last_failure: Failure | None = None
     last_attempt_completed_at: datetime | None = None
     last_worker_identity: str = ""
-    retry_interval: timedelta | None = None
     #: unclaimed: by when the sent message must have led to a claim, and how often it was sent
     dispatch_due: datetime | None = None
     sent: int = 0
     #: earliest time at which the ticker must look at it; None when nothing can come due
     due_at: datetime | None = None
+    #: while it stands nobody takes an attempt, and no timeout ends one
+    pause: ActivityPause | None = None
+    #: the running attempt is told that the activity was reset; the next one, if so, gets no
+    #: heartbeat details
+    reset_requested: bool = False
+    resets_heartbeat: bool = False
+
+    @property
+    def claimable_at(self) -> datetime | None:
+        """From when on a worker may take the attempt; None while none may."""
+        waits = self.state is ActivityState.SCHEDULED and self.pause is None
+        return self.attempt_scheduled_at if waits else None
 
 
 class InboxItem(Message, frozen=True, kw_only=True):

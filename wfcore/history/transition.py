@@ -16,12 +16,14 @@ from wfcore.exceptions import (
     NotFoundError,
 )
 from wfcore.history import buffer
+from wfcore.history.activity_orders import OperateActivities
 from wfcore.history.change import Change
 from wfcore.history.deadlines import first_task_at, next_deadline, run_ends_at
 from wfcore.history.faults import BadCommandError
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
 from wfcore.history.machines import (
     activity,
+    activity_operations,
     child,
     closing,
     signal,
@@ -74,6 +76,8 @@ class Needs:
     updates: tuple[str, ...] = ()
     #: event 1 of the run, for `Change.start_event`: the run may be followed by another one
     start_event: bool = False
+    #: SCHEDULED events of activities by their ids, for `Change.scheduled_events`
+    scheduled_events: tuple[int, ...] = ()
     #: the memo as it is now, for `Change.current_memo`
     memo: bool = False
     #: the search attributes as they are now, for `Change.current_search_attributes`
@@ -108,6 +112,13 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
             return Needs(start_event=ends and _repeats_itself(state))
         case Arrive(closes=row) if row is not None:
             return Needs(activities=(row.scheduled_event_id,))
+        case OperateActivities():
+            every = tuple(recorded.open_activities)
+            return Needs(
+                activities=every,
+                scheduled_events=every if request.order_restores else (),
+                search_attributes=True,
+            )
     return Needs()
 
 
@@ -459,6 +470,11 @@ def _come_due(step: Step) -> None:
         step.announce = True
 
 
+def _operate(step: Step, request: OperateActivities) -> Answer:
+    _check_open(step)
+    return Answer(selected=activity_operations.operate(step, request))
+
+
 # ---- shared
 
 
@@ -531,4 +547,5 @@ _MACHINES: dict[type[Any], Callable[[Step, Any], Answer]] = {
     TerminateRun: _terminate,
     DeliverInbox: _deliver,
     Due: _due,
+    OperateActivities: _operate,
 }

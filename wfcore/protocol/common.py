@@ -49,3 +49,12 @@ class Priority(Message, frozen=True):
     priority_key: Int32 = 0
     fairness_key: str = ""
     fairness_weight: float = 0.0
+
+
+class FieldMask(Message, frozen=True):
+    """Names of fields, in snake_case, with a dot before those of a field's own message.
+
+    In Temporal's JSON it is one text: ``retryPolicy.initialInterval,startToCloseTimeout``.
+    """
+
+    paths: tuple[str, ...] = ()

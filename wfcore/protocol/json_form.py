@@ -16,6 +16,7 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_typ
 import msgspec
 
 from wfcore.protocol import commands, events
+from wfcore.protocol.common import FieldMask
 from wfcore.protocol.enums import CommandType, EventType, WireEnum
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.message import Message
@@ -206,6 +207,8 @@ def write(value: Any) -> Any:
     """Any value that stands in a message, as Temporal's JSON has it; integers count as 64-bit."""
     if isinstance(value, HistoryEvent):
         return event_to_json(value)
+    if isinstance(value, FieldMask):
+        return ",".join(".".join(map(_camel, path.split("."))) for path in value.paths)
     if isinstance(value, Message):
         return to_json(value)
     if isinstance(value, WireEnum):
@@ -283,6 +286,13 @@ def _body_from_json(data: Mapping[str, Any]) -> Message:
     return from_json(BODIES[name], data)
 
 
+def _mask_from_json(value: Any) -> FieldMask:
+    """Read paths in camelCase or snake_case."""
+    paths = (path.strip() for path in _text(value).split(","))
+    snake = (re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", path).lower() for path in paths if path)
+    return FieldMask(paths=tuple(snake))
+
+
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"expected text, got {value!r}")
@@ -310,6 +320,7 @@ def _bytes(value: Any) -> bytes:
 _SPECIAL: dict[Any, _Convert] = {
     HistoryEvent: event_from_json,
     commands.Command: command_from_json,
+    FieldMask: _mask_from_json,
     Message: _body_from_json,
 }
 _SCALARS: dict[Any, _Convert] = {

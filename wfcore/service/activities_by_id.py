@@ -41,7 +41,11 @@ def heartbeat(
         _started(host, request),
         lambda row, now: activity.heartbeat(row, now, request.details, host.limits),
     )
-    return RecordActivityTaskHeartbeatByIdResponse(cancel_requested=decision.cancel_requested)
+    return RecordActivityTaskHeartbeatByIdResponse(
+        cancel_requested=decision.cancel_requested,
+        activity_paused=decision.paused,
+        activity_reset=decision.reset,
+    )
 
 
 def complete(

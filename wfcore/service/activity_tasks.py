@@ -119,10 +119,11 @@ def task(host: Host, row: PendingActivity, workflow_type: str) -> PollActivityTa
         current_attempt_scheduled_time=row.attempt_scheduled_at,
         started_time=row.started_at,
         attempt=row.attempt,
-        schedule_to_close_timeout=row.schedule_to_close_timeout,
-        start_to_close_timeout=row.start_to_close_timeout,
-        heartbeat_timeout=row.heartbeat_timeout,
-        retry_policy=row.retry_policy,
+        # those of the event, as on Temporal's server, whatever options were changed since
+        schedule_to_close_timeout=scheduled.schedule_to_close_timeout,
+        start_to_close_timeout=scheduled.start_to_close_timeout,
+        heartbeat_timeout=scheduled.heartbeat_timeout,
+        retry_policy=scheduled.retry_policy,
         priority=row.priority,
     )
 
@@ -140,7 +141,11 @@ def heartbeat(
         token,
         lambda row, now: activity.heartbeat(row, now, request.details, host.limits),
     )
-    return RecordActivityTaskHeartbeatResponse(cancel_requested=decision.cancel_requested)
+    return RecordActivityTaskHeartbeatResponse(
+        cancel_requested=decision.cancel_requested,
+        activity_paused=decision.paused,
+        activity_reset=decision.reset,
+    )
 
 
 def complete(

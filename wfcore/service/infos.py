@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from wfcore.history.state import (
+    ActivityPause,
     ActivityState,
     Child,
     MutableState,
@@ -19,6 +20,8 @@ from wfcore.protocol.payloads import Memo, Payload, SearchAttributes, UserMetada
 from wfcore.protocol.rpc.info import (
     ActivityOptions,
     PendingActivityInfo,
+    PendingActivityInfoPauseInfo,
+    PendingActivityInfoPauseInfoManual,
     PendingChildExecutionInfo,
     PendingWorkflowTaskInfo,
     RequestIdInfo,
@@ -188,20 +191,19 @@ def pending_child(initiated: int, child: Child) -> PendingChildExecutionInfo:
     )
 
 
-def pending_activity(row: PendingActivity) -> PendingActivityInfo:
+def pending_activity(row: PendingActivity, now: datetime) -> PendingActivityInfo:
     """An open activity; its next attempt's time is shown while it waits for that."""
-    started = row.state == ActivityState.STARTED
-    shown = PendingActivityState(int(row.state))
-    if started and row.cancel_requested_event_id:
-        shown = PendingActivityState.CANCEL_REQUESTED
-    waits = not started and row.attempt > 1
+    next_at = row.claimable_at if row.claimable_at and row.claimable_at > now else None
+    interval = None
+    if next_at is not None and row.last_attempt_completed_at is not None:
+        interval = next_at - row.last_attempt_completed_at
     expiration = None
     if row.schedule_to_close_timeout:
         expiration = row.scheduled_at + row.schedule_to_close_timeout
     return PendingActivityInfo(
         activity_id=row.activity_id,
         activity_type=ActivityType(name=row.activity_type),
-        state=shown,
+        state=_activity_state(row),
         heartbeat_details=row.heartbeat_details,
         last_heartbeat_time=row.last_heartbeat_at,
         last_started_time=row.started_at,
@@ -211,9 +213,11 @@ def pending_activity(row: PendingActivity) -> PendingActivityInfo:
         expiration_time=expiration,
         last_failure=row.last_failure,
         last_worker_identity=row.identity or row.last_worker_identity,
-        current_retry_interval=row.retry_interval if waits else None,
+        current_retry_interval=interval,
         last_attempt_complete_time=row.last_attempt_completed_at,
-        next_attempt_schedule_time=row.attempt_scheduled_at if waits else None,
+        next_attempt_schedule_time=next_at,
+        paused=row.pause is not None,
+        pause_info=_pause_info(row.pause),
         priority=row.priority,
         activity_options=ActivityOptions(
             task_queue=TaskQueue(name=row.task_queue, normal_name=row.task_queue),
@@ -225,3 +229,18 @@ def pending_activity(row: PendingActivity) -> PendingActivityInfo:
             priority=row.priority,
         ),
     )
+
+
+def _activity_state(row: PendingActivity) -> PendingActivityState:
+    if row.state is ActivityState.SCHEDULED:
+        return PendingActivityState.PAUSED if row.pause else PendingActivityState.SCHEDULED
+    if row.cancel_requested_event_id:
+        return PendingActivityState.CANCEL_REQUESTED
+    return PendingActivityState.PAUSE_REQUESTED if row.pause else PendingActivityState.STARTED
+
+
+def _pause_info(pause: ActivityPause | None) -> PendingActivityInfoPauseInfo | None:
+    if pause is None:
+        return None
+    manual = PendingActivityInfoPauseInfoManual(identity=pause.identity, reason=pause.reason)
+    return PendingActivityInfoPauseInfo(pause_time=pause.at, manual=manual)

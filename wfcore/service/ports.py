@@ -352,7 +352,9 @@ class Store(Protocol):
     def unclaimed_activities(
         self, namespace: str, task_queue: str, now: datetime, limit: int
     ) -> list[PendingActivity]:
-        """Attempts of a queue that may start and wait for a worker, oldest first."""
+        """Attempts of a queue that may start and wait for a worker, oldest first; none that are
+        paused.
+        """
 
     def claims_of(self, owner: str, limit: int) -> tuple[list[RunKey], list[PendingActivity]]:
         """What a worker process holds: started workflow tasks, started attempts."""

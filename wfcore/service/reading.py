@@ -69,6 +69,7 @@ def describe(
     )
     memo, search_attributes = host.store.read_visibility(key)
     first = host.store.read_events(key, last=1)
+    now = host.store.now()
     return DescribeWorkflowExecutionResponse(
         execution_config=infos.execution_config(
             state.recorded, first[0].user_metadata if first else None
@@ -77,7 +78,7 @@ def describe(
             infos.execution_info(state, memo, search_attributes), state.recorded
         ),
         pending_activities=tuple(
-            infos.pending_activity(row) for row in host.store.read_activities(key)
+            infos.pending_activity(row, now) for row in host.store.read_activities(key)
         ),
         pending_children=tuple(
             infos.pending_child(initiated, child)

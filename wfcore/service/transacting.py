@@ -13,7 +13,7 @@ from wfcore.history.change import Change
 from wfcore.history.effects import CarryOut, Effect
 from wfcore.history.requests import Answer, Arrive, Request
 from wfcore.history.state import MutableState, PendingActivity
-from wfcore.protocol.events import WorkflowExecutionStarted
+from wfcore.protocol.events import ActivityTaskScheduled, WorkflowExecutionStarted
 from wfcore.service.host import Host
 from wfcore.service.ports import RunKey, StaleActivityError, Transaction
 
@@ -43,6 +43,10 @@ def load_change(tx: Transaction, state: MutableState, request: Request) -> Chang
         started = tx.events(run_id, (1,))[0].attributes
         if isinstance(started, WorkflowExecutionStarted):
             change.start_event = started
+    if needs.scheduled_events:
+        for event in tx.events(run_id, needs.scheduled_events):
+            if isinstance(event.attributes, ActivityTaskScheduled):
+                change.scheduled_events[event.event_id] = event.attributes
     if needs.memo:
         change.current_memo = tx.memo(run_id)
     if needs.search_attributes:

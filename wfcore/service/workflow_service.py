@@ -8,6 +8,16 @@ from datetime import timedelta
 
 from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
+from wfcore.protocol.rpc.activity_operations import (
+    PauseActivityRequest,
+    PauseActivityResponse,
+    ResetActivityRequest,
+    ResetActivityResponse,
+    UnpauseActivityRequest,
+    UnpauseActivityResponse,
+    UpdateActivityOptionsRequest,
+    UpdateActivityOptionsResponse,
+)
 from wfcore.protocol.rpc.activity_tasks import (
     PollActivityTaskQueueRequest,
     PollActivityTaskQueueResponse,
@@ -82,6 +92,7 @@ from wfcore.protocol.rpc.workflows import (
 )
 from wfcore.service import (
     activities_by_id,
+    activity_operations,
     activity_tasks,
     messaging,
     querying,
@@ -292,6 +303,22 @@ class WorkflowService:
         self, request: RespondActivityTaskCanceledByIdRequest
     ) -> RespondActivityTaskCanceledByIdResponse:
         return activities_by_id.cancel(self.host, request)
+
+    # ---- operations on pending activities
+
+    def pause_activity(self, request: PauseActivityRequest) -> PauseActivityResponse:
+        return activity_operations.pause(self.host, request)
+
+    def unpause_activity(self, request: UnpauseActivityRequest) -> UnpauseActivityResponse:
+        return activity_operations.unpause(self.host, request)
+
+    def reset_activity(self, request: ResetActivityRequest) -> ResetActivityResponse:
+        return activity_operations.reset(self.host, request)
+
+    def update_activity_options(
+        self, request: UpdateActivityOptionsRequest
+    ) -> UpdateActivityOptionsResponse:
+        return activity_operations.update_options(self.host, request)
 
     # ---- system and namespaces
 

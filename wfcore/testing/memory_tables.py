@@ -173,7 +173,7 @@ class Tables:
         row = None if run.closed else run.activities.get(event_id)
         name = (run.key, event_id)
         self.due_activities.put(name, row.due_at if row else None)
-        waits = row.attempt_scheduled_at if row and row.state == ActivityState.SCHEDULED else None
+        waits = row.claimable_at if row else None
         place = (run.key.namespace, row.task_queue) if row else ("", "")
         self._place(self.waiting_activities, self._activity_place, name, place, waits)
         started = row is not None and row.state == ActivityState.STARTED

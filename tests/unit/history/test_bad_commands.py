@@ -187,13 +187,12 @@ SEEN = _probes()
 
 SEEN["activity: negative weight"] = {
     "code": "INVALID_ARGUMENT",
-    "message": "BadScheduleActivityAttributes: invalid priorities: fairness weight can't be "
-    "negative",
+    "message": "BadScheduleActivityAttributes: invalid priorities: must be greater than zero",
     "effect": {
         "events_after_the_start": ["WORKFLOW_TASK_FAILED"],
         "cause": "BAD_SCHEDULE_ACTIVITY_ATTRIBUTES",
-        "failure_message": "BadScheduleActivityAttributes: invalid priorities: fairness weight "
-        "can't be negative",
+        "failure_message": "BadScheduleActivityAttributes: invalid priorities: must be greater "
+        "than zero",
     },
 }
 

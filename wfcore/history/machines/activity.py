@@ -10,7 +10,13 @@ import msgspec
 from wfcore.exceptions import InvalidArgumentError, NotFoundError
 from wfcore.history.effects import DispatchActivity, Effect, Journal, WakeTicker
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
-from wfcore.history.retries import LONGEST_WAIT, backoff, decide, timeout_name
+from wfcore.history.retries import (
+    LONGEST_WAIT,
+    backoff,
+    decide,
+    is_retryable,
+    timeout_name,
+)
 from wfcore.history.sizes import payloads_bytes, shorten_failure
 from wfcore.history.state import ActivityState, InboxItem, PendingActivity
 from wfcore.protocol import events
@@ -57,6 +63,8 @@ class Decision:
     journal: tuple[Journal, ...] = ()
     #: for the answer of a heartbeat
     cancel_requested: bool = False
+    paused: bool = False
+    reset: bool = False
 
 
 # ---- what workers and clients report
@@ -72,7 +80,7 @@ def claim(
     if row.state is ActivityState.STARTED:
         repeated = request_id and row.request_id == request_id
         return Decision(row=row) if repeated else None
-    if row.attempt_scheduled_at > now:
+    if row.claimable_at is None or row.claimable_at > now:
         return None
     now = _not_before(row, now)
     return Decision(row=started(row, now, request_id=request_id, identity=identity, owner=owner))
@@ -98,10 +106,15 @@ def heartbeat(
         failure = _server_failure("Heartbeat details exceed size limit.")
         ended = _attempt_failed(row, now, failure, row.identity, limits)
         return replace(ended, cancel_requested=True)
-    beaten = _with_due_at(
+    beaten = with_due_at(
         msgspec.structs.replace(row, last_heartbeat_at=now, heartbeat_details=details)
     )
-    return Decision(row=beaten, cancel_requested=row.cancel_requested_event_id > 0)
+    return Decision(
+        row=beaten,
+        cancel_requested=row.cancel_requested_event_id > 0,
+        paused=row.pause is not None,
+        reset=row.reset_requested,
+    )
 
 
 def complete(
@@ -171,7 +184,7 @@ def due(row: PendingActivity, now: datetime, limits: Limits = DEFAULT_LIMITS) ->
         # on a tie the server's order counts, which is that of the numbers
         _, kind = min(timeouts)
         return _timed_out(row, now, _timeout_failure(kind), limits)
-    if row.state is ActivityState.SCHEDULED and row.dispatch_due and row.dispatch_due <= now:
+    if row.claimable_at is not None and row.dispatch_due and row.dispatch_due <= now:
         return Decision(row=announced(row, now, limits), effects=(dispatch(row),))
     return None
 
@@ -212,7 +225,7 @@ def started(
     row: PendingActivity, now: datetime, *, request_id: str, identity: str, owner: str
 ) -> PendingActivity:
     """The row of an attempt that a worker has taken."""
-    return _with_due_at(
+    return with_due_at(
         msgspec.structs.replace(
             row,
             stamp=row.stamp + 1,
@@ -237,13 +250,13 @@ def cancel_requested(row: PendingActivity, event_id: int) -> PendingActivity:
 
 def waits_unannounced(row: PendingActivity, now: datetime) -> bool:
     """Whether an attempt may start and no message was sent yet."""
-    return row.state is ActivityState.SCHEDULED and not row.sent and row.attempt_scheduled_at <= now
+    return row.claimable_at is not None and not row.sent and row.claimable_at <= now
 
 
 def announced(row: PendingActivity, now: datetime, limits: Limits) -> PendingActivity:
     """The row after its message has been sent once more; its standing is the same."""
     sent = row.sent + 1
-    return _with_due_at(
+    return with_due_at(
         msgspec.structs.replace(row, sent=sent, dispatch_due=now + limits.resend_after(sent))
     )
 
@@ -333,6 +346,8 @@ def _decide(
     delay = application.next_retry_delay if application is not None else None
     if delay is not None:
         wait = min(max(delay, _ZERO), LONGEST_WAIT)
+    if row.pause is not None and is_retryable(failure, policy):
+        return RetryState.IN_PROGRESS, wait  # it waits for the end of the pause, and is made then
     deadline = _schedule_to_close_at(row)
     state = decide(policy, row.attempt, failure, wait, now, deadline)
     if state is RetryState.IN_PROGRESS and delay == _ZERO:
@@ -344,6 +359,8 @@ def _retry(
     row: PendingActivity, now: datetime, failure: Failure | None, wait: timedelta, limits: Limits
 ) -> Decision:
     at = now + wait
+    if row.resets_heartbeat:
+        row = msgspec.structs.replace(row, heartbeat_details=None, last_heartbeat_at=None)
     row = msgspec.structs.replace(
         row,
         stamp=row.stamp + 1,
@@ -357,13 +374,14 @@ def _retry(
         last_failure=shorten_failure(failure, limits.kept_failure_bytes, non_retryable=False),
         last_attempt_completed_at=now,
         last_worker_identity=row.identity,
-        retry_interval=wait or None,
         dispatch_due=at,
         sent=0,
+        reset_requested=False,
+        resets_heartbeat=False,
     )
-    if not wait:
+    if not wait and row.pause is None:
         return Decision(row=announced(row, now, limits), effects=(dispatch(row),))
-    row = _with_due_at(row)
+    row = with_due_at(row)
     return Decision(row=row, effects=(WakeTicker(at=row.due_at),) if row.due_at else ())
 
 
@@ -396,11 +414,13 @@ def _ended(
 
 def _not_before(row: PendingActivity, now: datetime) -> datetime:
     """The time of a decision: a clock that went back must not turn the activity's life around."""
-    return max(now, row.attempt_scheduled_at, row.started_at or row.scheduled_at)
+    return max(now, row.started_at or row.last_attempt_completed_at or row.scheduled_at)
 
 
 def _timeouts(row: PendingActivity) -> list[tuple[datetime, TimeoutType]]:
-    """When which timeout ends the attempt or the activity."""
+    """When which timeout ends the attempt or the activity; none does while it is paused."""
+    if row.pause is not None:
+        return []
     clocks: list[tuple[datetime, TimeoutType]] = []
     end = _schedule_to_close_at(row)
     if end is not None:
@@ -424,9 +444,10 @@ def _schedule_to_close_at(row: PendingActivity) -> datetime | None:
     return row.scheduled_at + row.schedule_to_close_timeout
 
 
-def _with_due_at(row: PendingActivity) -> PendingActivity:
+def with_due_at(row: PendingActivity) -> PendingActivity:
+    """The row with the time at which the ticker must look at it."""
     clocks = [at for at, _ in _timeouts(row)]
-    if row.state is ActivityState.SCHEDULED and row.dispatch_due is not None:
+    if row.claimable_at is not None and row.dispatch_due is not None:
         clocks.append(row.dispatch_due)
     return msgspec.structs.replace(row, due_at=min(clocks, default=None))
 

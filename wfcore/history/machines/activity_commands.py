@@ -2,6 +2,12 @@
 
 from datetime import timedelta
 
+from wfcore.history.activity_options import (
+    effective_timeouts,
+    inherited_priority,
+    priority_fault,
+    timeouts_fault,
+)
 from wfcore.history.faults import BadCommandError
 from wfcore.history.machines import activity
 from wfcore.history.machines.chain import queue_fault
@@ -11,13 +17,12 @@ from wfcore.history.state import ActivityState, PendingActivity
 from wfcore.history.step import Step
 from wfcore.protocol import commands, events
 from wfcore.protocol.commands import Command
-from wfcore.protocol.common import Priority, TaskQueue
+from wfcore.protocol.common import TaskQueue
 from wfcore.protocol.enums import TaskQueueKind
 from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
 
 _ZERO = timedelta(0)
 _BAD_SCHEDULE = Cause.BAD_SCHEDULE_ACTIVITY_ATTRIBUTES
-_FAIRNESS_KEY_BYTES = 64
 
 
 def schedule(
@@ -100,59 +105,6 @@ def request_cancel(
         del step.change.activity_rows[scheduled_id]  # made by the same answer: never stored
 
 
-def effective_timeouts(
-    attributes: commands.ScheduleActivityTask, run_timeout: timedelta | None, longest: timedelta
-) -> tuple[timedelta, timedelta, timedelta, timedelta]:
-    """Schedule-to-close, schedule-to-start, start-to-close and heartbeat timeout, after defaulting
-    and capping; zero is none."""
-    run = run_timeout or _ZERO
-    to_close, to_start, start_to_close, beat = (
-        min(value or _ZERO, longest)
-        for value in (
-            attributes.schedule_to_close_timeout,
-            attributes.schedule_to_start_timeout,
-            attributes.start_to_close_timeout,
-            attributes.heartbeat_timeout,
-        )
-    )
-    if to_close:
-        to_start = min(to_start or to_close, to_close)
-        start_to_close = min(start_to_close or to_close, to_close)
-    else:
-        to_close = run
-        to_start = to_start or run
-    if run:
-        to_close, to_start, start_to_close, beat = (
-            min(value, run) for value in (to_close, to_start, start_to_close, beat)
-        )
-    return to_close, to_start, start_to_close, min(beat, start_to_close)
-
-
-def priority_fault(priority: Priority | None) -> str:
-    """What is wrong with a priority; empty when it is good."""
-    if priority is None:
-        return ""
-    if priority.priority_key < 0:
-        return "invalid priorities: priority key can't be negative"
-    if len(priority.fairness_key.encode()) > _FAIRNESS_KEY_BYTES:
-        return "invalid priorities: fairness key length exceeds limit"
-    if priority.fairness_weight < 0:
-        return "invalid priorities: fairness weight can't be negative"
-    return ""
-
-
-def inherited_priority(own: Priority | None, parents: Priority | None) -> Priority | None:
-    """A priority whose unset parts are those of the workflow."""
-    if parents is None or parents == Priority():
-        return own
-    own = own or Priority()
-    return Priority(
-        priority_key=own.priority_key or parents.priority_key,
-        fairness_key=own.fairness_key or parents.fairness_key,
-        fairness_weight=own.fairness_weight or parents.fairness_weight,
-    )
-
-
 def _check(step: Step, attributes: commands.ScheduleActivityTask) -> None:
     limit = step.limits.id_bytes
     if attributes.task_queue is None:
@@ -170,22 +122,10 @@ def _check(step: Step, attributes: commands.ScheduleActivityTask) -> None:
             )
     if fault := check_policy(attributes.retry_policy):
         raise BadCommandError(_BAD_SCHEDULE, fault)
-    for name, duration in (
-        ("ScheduleToCloseTimeout", attributes.schedule_to_close_timeout),
-        ("ScheduleToStartTimeout", attributes.schedule_to_start_timeout),
-        ("StartToCloseTimeout", attributes.start_to_close_timeout),
-        ("HeartbeatTimeout", attributes.heartbeat_timeout),
-    ):
-        if duration is not None and duration < _ZERO:
-            raise BadCommandError(_BAD_SCHEDULE, f"invalid {name}: negative duration")
-    if not attributes.schedule_to_close_timeout and not attributes.start_to_close_timeout:
-        raise BadCommandError(
-            _BAD_SCHEDULE,
-            "a valid StartToCloseTimeout or ScheduleToCloseTimeout must be set on the activity. "
-            f"ActivityId={attributes.activity_id} ActivityType={kind}",
-        )
-    if fault := priority_fault(attributes.priority):
+    if fault := timeouts_fault(attributes, attributes.activity_id, kind):
         raise BadCommandError(_BAD_SCHEDULE, fault)
+    if fault := priority_fault(attributes.priority):
+        raise BadCommandError(_BAD_SCHEDULE, f"invalid priorities: {fault}")
     if payloads_bytes(attributes.input) > step.limits.blob_bytes:
         raise BadCommandError(
             _BAD_SCHEDULE,

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from wfcore.history import search_attributes
+from wfcore.history.activity_options import inherited_priority, priority_fault
 from wfcore.history.faults import BadCommandError
 from wfcore.history.machines import delivery
-from wfcore.history.machines.activity_commands import inherited_priority, priority_fault
 from wfcore.history.machines.chain import queue_fault
 from wfcore.history.machines.workflow import run_timeouts
 from wfcore.history.requests import Delivered
@@ -146,7 +146,7 @@ def _check(step: Step, attributes: commands.StartChildWorkflowExecution) -> None
             f'TaskQueue=name:"{queue}"  kind:TASK_QUEUE_KIND_NORMAL',
         )
     if fault := priority_fault(attributes.priority):
-        raise BadCommandError(_BAD, fault)
+        raise BadCommandError(_BAD, f"invalid priorities: {fault}")
     _check_data(step, attributes)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from wfcore.history.change import Change
 from wfcore.history.requests import SignalRun
-from wfcore.history.state import PendingActivity
+from wfcore.history.state import ActivityPause, PendingActivity
 from wfcore.service.ports import (
     StaleActivityError,
     Store,
@@ -145,6 +145,20 @@ class ActivityContract(StoreContract):
         row = store.read_activities(key)[1]
         store.replace_activity(row, msgspec.structs.replace(row, due_at=None))
         assert found(3.5) == ["a2", "a0"]
+
+    def test_a_paused_one_is_neither_due_nor_waiting(self, store: Store, build: Builder) -> None:
+        queue = build.workflow_id()
+        key = build.with_activities(1, queue=queue)
+        row = only_activity(store, key)
+        pause = ActivityPause(at=store.now(), identity="operator", reason="checked")
+        paused = msgspec.structs.replace(row, pause=pause, due_at=None)
+        assert store.replace_activity(row, paused)
+        later = store.now() + timedelta(days=400)
+        assert only_activity(store, key) == paused
+        assert store.unclaimed_activities(NAMESPACE, queue, later, MANY) == []
+        assert not [due for due in store.due_activities(later, MANY) if due.run_id == key.run_id]
+        assert store.replace_activity(paused, row)
+        assert store.unclaimed_activities(NAMESPACE, queue, later, MANY) == [row]
 
     def test_waiting_ones_are_found_by_queue_and_time(self, store: Store, build: Builder) -> None:
         queue = build.workflow_id()
