@@ -1,10 +1,14 @@
 """Work is found when it is due, and by those whose it is."""
 
 from datetime import timedelta
+from typing import Any
 
 from wfcore.history.change import Change
-from wfcore.history.requests import SignalRun
-from wfcore.protocol.common import TaskQueue
+from wfcore.history.requests import Acknowledge, Delivered, SignalRun
+from wfcore.history.state import DeliveryKind
+from wfcore.protocol import commands
+from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
+from wfcore.protocol.events import ChildWorkflowExecutionStarted
 from wfcore.service.ports import (
     RunKey,
     Store,
@@ -15,8 +19,27 @@ from wfcore.testing.contracts.base import (
     StoreContract,
     journal,
     only_activity,
+    state_of,
 )
 from wfcore.testing.port_builders import NAMESPACE, Builder
+
+CHILD: dict[str, Any] = {
+    "workflow_id": "child",
+    "workflow_type": WorkflowType(name="contract"),
+}
+#: The child's start, as its parent learns of it.
+DONE = Acknowledge(
+    done=(
+        Delivered(
+            kind=DeliveryKind.START_CHILD,
+            event_id=5,
+            fact=ChildWorkflowExecutionStarted(
+                initiated_event_id=5,
+                workflow_execution=WorkflowExecution(workflow_id="child", run_id="child-run"),
+            ),
+        ),
+    )
+)
 
 
 class FindingContract(StoreContract):
@@ -75,6 +98,32 @@ class FindingContract(StoreContract):
         nearest = store.next_due()
         assert nearest is not None
         assert nearest <= now + timedelta(hours=1, minutes=1)
+
+    def test_what_a_run_has_to_do_to_others_is_found_when_it_is_due(
+        self, store: Store, build: Builder
+    ) -> None:
+        key = build.start()
+        build.complete(key, commands.StartChildWorkflowExecution(**CHILD))
+        state = state_of(store, key)
+        assert list(state.volatile.deliveries) == list(state.recorded.children) == [5]
+        due = state.volatile.deliveries[5].due_at
+        assert key in store.due_runs(due, MANY)
+        build.change(key, DONE)
+        assert state_of(store, key).volatile.deliveries == {}
+        build.complete(key)
+        assert key not in store.due_runs(due + timedelta(hours=1), MANY)
+
+    def test_a_closed_run_is_found_until_others_know(self, store: Store, build: Builder) -> None:
+        key = build.start()
+        build.complete(key, commands.StartChildWorkflowExecution(**CHILD))
+        build.change(key, DONE)
+        build.terminate(key)
+        due = state_of(store, key).volatile.deliveries[5].due_at
+        assert due > store.now()
+        assert key in store.due_runs(due, MANY)
+        gone = Delivered(kind=DeliveryKind.CLOSE_CHILD, event_id=5)
+        build.change(key, Acknowledge(done=(gone,)))
+        assert key not in store.due_runs(due + timedelta(hours=1), MANY)
 
     def test_a_run_can_be_postponed(self, store: Store, build: Builder) -> None:
         key = build.start()

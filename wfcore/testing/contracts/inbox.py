@@ -7,6 +7,12 @@ import pytest
 
 from wfcore.history.change import Change
 from wfcore.history.requests import DeliverInbox
+from wfcore.history.state import InboxItem
+from wfcore.protocol.common import WorkflowExecution
+from wfcore.protocol.events import (
+    ChildWorkflowExecutionStarted,
+    ChildWorkflowExecutionTerminated,
+)
 from wfcore.protocol.payloads import Payload, UserMetadata
 from wfcore.service.ports import (
     Store,
@@ -44,6 +50,16 @@ class InboxContract(StoreContract):
             tx.load(key.run_id)
             assert tx.inbox(key.run_id) == expected
 
+    def test_the_end_of_a_child_brings_its_start_along(self, store: Store, build: Builder) -> None:
+        key = build.start()
+        child = WorkflowExecution(workflow_id="child", run_id=key.run_id)
+        begun = ChildWorkflowExecutionStarted(initiated_event_id=5, workflow_execution=child)
+        ended = ChildWorkflowExecutionTerminated(initiated_event_id=5, workflow_execution=child)
+        item = InboxItem(event_time=store.now(), attributes=ended, started=begun)
+        item_id = store.put_inbox(key, item)
+        assert item_id is not None
+        assert store.read_inbox(key) == [msgspec.structs.replace(item, item_id=item_id)]
+
     def test_an_arrival_with_a_known_request_id_is_none(self, store: Store, build: Builder) -> None:
         key, other = build.start(), build.start()
         assert store.put_inbox(key, signal("s", store.now()), request_id="r") is not None
@@ -54,6 +70,21 @@ class InboxContract(StoreContract):
             assert not tx.seen_request(key.run_id, "q")
         assert store.put_inbox(key, signal("s", store.now()), request_id="q") is None
         assert len(store.read_inbox(key)) == 1
+
+    def test_a_request_id_is_known_to_all_runs_of_its_workflow_id(
+        self, store: Store, build: Builder
+    ) -> None:
+        key, other = build.start(), build.start()
+        assert store.put_inbox(key, signal("s", store.now()), request_id="r") is not None
+        with store.transaction(NAMESPACE, key.workflow_id) as tx:
+            assert not tx.seen_request(key.run_id, "q")
+        build.terminate(key)
+        build.start(key.workflow_id)
+        assert store.request_seen(NAMESPACE, key.workflow_id, "r")
+        assert store.request_seen(NAMESPACE, key.workflow_id, "q")
+        assert not store.request_seen(NAMESPACE, key.workflow_id, "p")
+        assert not store.request_seen(NAMESPACE, other.workflow_id, "r")
+        assert not store.request_seen("other", key.workflow_id, "r")
 
     def test_of_one_request_at_once_one_is_stored(self, store: Store, build: Builder) -> None:
         key = build.start()
