@@ -173,6 +173,15 @@ def _print_pending(context: Context, view: RunView) -> None:
         printer.line()
         printer.title("Timers")
         printer.card([(name, moment(timer.fire_at)) for name, timer in timers.items()])
+    if view.state.is_open and view.state.recorded.children:
+        printer.line()
+        printer.title("Children")
+        printer.card(
+            [
+                (child.workflow_id, child.workflow_type)
+                for child in view.state.recorded.children.values()
+            ]
+        )
     if view.journal:
         printer.line()
         printer.title("Journal")

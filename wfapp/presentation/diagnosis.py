@@ -10,7 +10,13 @@ from datetime import datetime, timedelta
 
 from wfapp.presentation.queue_facts import QueueFacts
 from wfapp.presentation.words import camel, failure_line, moment, one_line, span
-from wfcore.history.state import ActivityState, InboxItem, MutableState, PendingActivity
+from wfcore.history.state import (
+    ActivityState,
+    DeliveryKind,
+    InboxItem,
+    MutableState,
+    PendingActivity,
+)
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 
 #: How long work may wait for a worker before that is worth a word.
@@ -61,7 +67,12 @@ def diagnose(evidence: Evidence) -> Diagnosis:
     if recorded.status is Status.PAUSED:
         return Diagnosis(sentence="paused: nothing happens until it is unpaused")
     findings = sorted(
-        (*_of_task(evidence), *_of_activities(evidence), *_of_timers(evidence)),
+        (
+            *_of_task(evidence),
+            *_of_activities(evidence),
+            *_of_others(evidence),
+            *_of_timers(evidence),
+        ),
         key=lambda finding: -finding.weight,
     )
     if not findings:
@@ -184,6 +195,39 @@ def _unclaimed(
     if workflow and facts.activities >= facts.slots:
         busy += " by activities; start a worker of its own for workflow tasks"
     return _BUSY, busy
+
+
+# ---- other workflows
+
+
+def _of_others(evidence: Evidence) -> Iterator[_Finding]:
+    recorded, volatile = evidence.state.recorded, evidence.state.volatile
+    if volatile.waits_for_parent and recorded.parent is not None:
+        text = f"waits until its parent {recorded.parent.workflow_id} has recorded its start"
+        yield _Finding(weight=_RUNNING, text=text)
+    for event_id, delivery in volatile.deliveries.items():
+        if delivery.attempts > STUCK_ATTEMPT:
+            yield _Finding(
+                weight=_TROUBLE,
+                text=f"{_TO_DO[delivery.kind]} of event {event_id} has failed "
+                f"{_count(delivery.attempts - 1, 'time')}: see the ticker's log",
+            )
+    children = list(recorded.children.values())
+    if children:
+        more = f" and {len(children) - 1} more" if len(children) > 1 else ""
+        yield _Finding(
+            weight=_TIMER, text=f"waits for child workflow {children[0].workflow_id}{more}"
+        )
+
+
+_TO_DO = {
+    DeliveryKind.START_CHILD: "the start of the child",
+    DeliveryKind.SIGNAL: "the signal",
+    DeliveryKind.CANCEL: "the cancel request",
+    DeliveryKind.CLOSE_CHILD: "the parent close policy for the child",
+    DeliveryKind.REPORT: "the report to the parent",
+    DeliveryKind.ASK_PARENT: "the question to the parent, about the start",
+}
 
 
 # ---- timers

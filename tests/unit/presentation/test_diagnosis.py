@@ -1,21 +1,43 @@
 """Why a run is not moving, told from every state that it can be in."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import msgspec
 import pytest
 
 from tests.support.probing import Probe
-from tests.support.requests_json import activity, complete, timer
+from tests.support.requests_json import activity, complete, start_child, timer
 from wfapp.presentation.diagnosis import Diagnosis, Evidence, diagnose
 from wfapp.presentation.queue_facts import QueueFacts
+from wfcore.history.effects import CarryOut
 from wfcore.protocol.enums import WorkflowExecutionStatus
+from wfcore.service import delivering
+from wfcore.service.delivering import Courier
+from wfcore.service.host import Host
 from wfcore.service.ports import RunKey
 
 SERVED = QueueFacts(name="q-probe", workers=2, slots=4)
 FULL = QueueFacts(name="q-probe", workers=1, slots=2, activities=1, workflow_tasks=1)
 ALL_ACTIVITIES = QueueFacts(name="q-probe", workers=1, slots=1, activities=1)
 UNSERVED = QueueFacts(name="q-probe")
+
+
+class Silent:
+    """Carries nothing out."""
+
+    def carry_out(self, host: Host, effects: Sequence[CarryOut]) -> None:
+        pass
+
+
+class OnlyFirst:
+    """Dies between the child's start and its parent's record."""
+
+    def carry_out(self, host: Host, effects: Sequence[CarryOut]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delivering, "_acknowledge", lambda *given: ())
+            patch.setattr(delivering, "_ask", lambda *given: None)
+            Courier().carry_out(host, effects)
 
 
 @pytest.fixture
@@ -160,6 +182,31 @@ def test_a_timer_that_no_ticker_fires(probe: Probe) -> None:
         "run beat or a worker with its ticker"
     )
     assert found.is_trouble
+
+
+def test_children(probe: Probe) -> None:
+    workflow_id, _ = probe.run()
+    probe.step(start_child("c", taskQueue={"name": "c"}), start_child("d"))
+    probe.step(timer("t", 60))
+    found = why(probe, workflow_id)
+    assert found.sentence == "waits for child workflow c and 1 more"
+    assert not found.is_trouble
+
+
+def test_a_child_whose_parent_does_not_know_it_yet() -> None:
+    silent = Probe(carrier=Silent())
+    parent, _ = silent.run()
+    silent.step(start_child("c", taskQueue={"name": "c"}))
+    silent.advance(100)
+    found = why(silent, parent)
+    assert found.sentence == (
+        "the start of the child of event 5 has failed 3 times: see the ticker's log"
+    )
+    assert found.is_trouble
+    loud = Probe(carrier=OnlyFirst())
+    parent, _ = loud.run()
+    loud.step(start_child("c", taskQueue={"name": "c"}))
+    assert why(loud, "c").sentence == f"waits until its parent {parent} has recorded its start"
 
 
 def test_a_run_that_waits_for_a_signal(probe: Probe) -> None:
