@@ -164,4 +164,10 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     ):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI takes for a failure: {report.longrepr}"
+    # What bytes of a file name became in a log can't be sent between xdist's processes.
+    report.sections = [(name, _printable(text)) for name, text in report.sections]
     return report
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()
