@@ -3,8 +3,9 @@
     python -m tests.conformance.run_scenarios --ports memory --out DIR [NAME ...]
 
 NAME is a scenario or a group; without one, all in scope. Histories go to DIR/<ports>, the verdicts
-to DIR/<ports>/verdicts.json. What differs unexpectedly is run once more, alone and in a process of its
-own: some scenarios need a machine that has time for them. Exit status 1 when a scenario in scope differs without a known reason.
+to DIR/<ports>/verdicts.json. What differs unexpectedly is run once more, alone and in a process of
+its own: some scenarios need a machine that has time for them. Exit status 1 when a scenario in scope
+differs without a known reason.
 """
 
 import argparse
@@ -136,8 +137,12 @@ def main() -> int:
         verdicts |= run_again(unexpected(verdicts), args.ports, args.out)
     (out / "verdicts.json").write_text(json.dumps(verdicts, indent=1))
     differ = [name for name, found in verdicts.items() if found["findings"]]
+    print(f"{len(verdicts) - len(differ)} of {len(verdicts)} equal; differ: {' '.join(differ)}")
     return 1 if unexpected(verdicts) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    code = main()
+    sys.stdout.flush()
+    # Threads of an embedded Celery worker may outlive it; nothing is left for them to do.
+    os._exit(code)
