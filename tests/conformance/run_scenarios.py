@@ -4,8 +4,8 @@
 
 NAME is a scenario or a group; without one, all in scope. Histories go to DIR/<ports>, the verdicts
 to DIR/<ports>/verdicts.json. What differs unexpectedly is run once more, alone and in a process of
-its own: some scenarios need a machine that has time for them. Exit status 1 when a scenario in scope
-differs without a known reason.
+its own: some scenarios need a machine that has time for them. Exit status 1 when a scenario in
+scope differs without a known reason.
 """
 
 import argparse
@@ -41,6 +41,12 @@ def load(ports: str) -> tuple[Any, Any, Any, Any]:
     return record, scenario, sdk, compare
 
 
+def say(text: str) -> None:
+    """A line of the account."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
 def verdict(name: str, cases: list[dict[str, Any]], out: Path, compare: Any) -> list[str]:
     """What differs, over all histories of a scenario."""
     findings: list[str] = []
@@ -69,15 +75,17 @@ async def run(
 
     async def one(spec: Any) -> None:
         async with limit:
-            time.monotonic()
+            began = time.monotonic()
             try:
                 await record.run_one(spec, spec.profile, clients[spec.profile], out)
                 findings = verdict(spec.name, cases[spec.name], out, compare)
             except Exception as err:  # noqa: BLE001 - whatever a scenario meets is its verdict
                 findings = [f"{type(err).__name__}: {err}"]
             verdicts[spec.name] = {"group": spec.group, "shows": spec.shows, "findings": findings}
-            for _text in findings[:6]:
-                pass
+            state = "equal" if not findings else "DIFFERS"
+            say(f"{state:8} {spec.group}/{spec.name} ({time.monotonic() - began:.1f}s)")
+            for text in findings[:6]:
+                say(f"         {text}")
 
     try:
         for profile in dict.fromkeys(spec.profile for spec in chosen):
@@ -137,7 +145,7 @@ def main() -> int:
         verdicts |= run_again(unexpected(verdicts), args.ports, args.out)
     (out / "verdicts.json").write_text(json.dumps(verdicts, indent=1))
     differ = [name for name, found in verdicts.items() if found["findings"]]
-    print(f"{len(verdicts) - len(differ)} of {len(verdicts)} equal; differ: {' '.join(differ)}")
+    say(f"{len(verdicts) - len(differ)} of {len(verdicts)} equal; differ: {' '.join(differ)}")
     return 1 if unexpected(verdicts) else 0
 
 
