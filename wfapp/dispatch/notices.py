@@ -17,6 +17,8 @@ from wfapp.dispatch.broker import BrokerAwayError, BrokerLink
 
 #: Waiting is cut into pieces of this length, since a notice may be lost.
 LONGEST_WAIT = timedelta(seconds=5)
+#: A wait that has lasted for so long may last longer: see `Notices.wait`.
+SHORT_WAIT = timedelta(milliseconds=500)
 #: The same while there is nobody who could bring a notice.
 WAIT_WITHOUT_NOTICES = timedelta(milliseconds=500)
 #: How long an answer is kept for who asked.
@@ -49,10 +51,18 @@ class Notices(Protocol):
     def publish(self, topics: Sequence[str]) -> None:
         """Wake those who wait for one of the topics."""
 
-    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+    def wait(
+        self,
+        topic: str,
+        timeout: timedelta,
+        happened: Callable[[], bool],
+        resting: Callable[[], None],
+    ) -> None:
         """Return after a notice, or after `timeout` or a part of it.
 
         `happened` is asked once nothing can be missed any more; when it says yes, nobody waits.
+        `resting` is called when no notice has come for a while: who waits lets go of what others
+        could use.
         """
 
     def wake_ticker(self) -> None:
@@ -64,8 +74,10 @@ class Notices(Protocol):
     def reply(self, query_id: str, answer: bytes) -> bool:
         """Leave an answer for who asked; False when it is known that nobody takes it."""
 
-    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
-        """The answer, or None after `timeout`."""
+    def take_reply(
+        self, query_id: str, timeout: timedelta, resting: Callable[[], None]
+    ) -> bytes | None:
+        """The answer, or None after `timeout`; `resting` as of `wait`."""
 
     def forget_reply(self, query_id: str) -> None:
         """Nobody waits for this answer any more."""
@@ -92,10 +104,16 @@ class LocalNotices:
                 for event in self._waiting.get(topic, ()):
                     event.set()
 
-    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+    def wait(
+        self,
+        topic: str,
+        timeout: timedelta,
+        happened: Callable[[], bool],
+        resting: Callable[[], None],
+    ) -> None:
         with self._listening(topic) as event:
             if not happened():
-                event.wait(min(timeout, LONGEST_WAIT).total_seconds())
+                _rest(event.wait, min(timeout, LONGEST_WAIT), resting)
 
     def wake_ticker(self) -> None:
         self._wake.set()
@@ -113,10 +131,12 @@ class LocalNotices:
         self.publish([f"reply.{query_id}"])
         return True
 
-    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
+    def take_reply(
+        self, query_id: str, timeout: timedelta, resting: Callable[[], None]
+    ) -> bytes | None:
         with self._listening(f"reply.{query_id}") as event:
             if query_id not in self._replies:
-                event.wait(timeout.total_seconds())
+                _rest(event.wait, timeout, resting)
         return self._replies.pop(query_id, None)
 
     def forget_reply(self, query_id: str) -> None:
@@ -155,12 +175,17 @@ class RedisNotices:
                 pipeline.publish(self._prefix + topic, b"1")
             pipeline.execute()
 
-    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
-        wait = min(timeout, LONGEST_WAIT).total_seconds()
+    def wait(
+        self,
+        topic: str,
+        timeout: timedelta,
+        happened: Callable[[], bool],
+        resting: Callable[[], None],
+    ) -> None:
         try:
             with self._link.redis() as client, self._listening(client, topic) as listener:
                 if listener.follow(topic) or not happened():
-                    listener.read(wait)
+                    _rest(listener.read, min(timeout, LONGEST_WAIT), resting)
         except BrokerAwayError:
             time.sleep(min(timeout, WAIT_WITHOUT_NOTICES).total_seconds())
 
@@ -188,7 +213,9 @@ class RedisNotices:
             pipeline.execute()
         return True
 
-    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
+    def take_reply(
+        self, query_id: str, timeout: timedelta, resting: Callable[[], None]
+    ) -> bytes | None:
         end = time.monotonic() + timeout.total_seconds()
         while (left := end - time.monotonic()) > 0:
             try:
@@ -200,6 +227,7 @@ class RedisNotices:
             if found:
                 answer: bytes = found[1]
                 return answer
+            resting()
         return None
 
     def forget_reply(self, query_id: str) -> None:
@@ -270,20 +298,29 @@ class _Listener:
         self._until("subscribe", 1.0)
         return False
 
-    def read(self, seconds: float) -> None:
-        """Return after a notice, or after that time."""
-        self._until("message", seconds)
+    def read(self, seconds: float) -> bool:
+        """Return after a notice, or False after that time."""
+        return self._until("message", seconds)
 
     def close(self) -> None:
         """End the connection."""
         with contextlib.suppress(Exception):  # it may be the one that just broke
             self._channel.close()
 
-    def _until(self, kind: str, seconds: float) -> None:
+    def _until(self, kind: str, seconds: float) -> bool:
         """Read until a message of this kind; those of an earlier topic are skipped."""
         end = time.monotonic() + seconds
         name = (self._prefix + self.topic).encode()
         while (left := end - time.monotonic()) > 0:
             message = self._channel.get_message(timeout=left)
             if message and message["type"] == kind and message["channel"] == name:
-                return
+                return True
+        return False
+
+
+def _rest(wait: Callable[[float], bool], timeout: timedelta, resting: Callable[[], None]) -> None:
+    """Wait; when that takes a while, rest."""
+    short = min(timeout, SHORT_WAIT)
+    if not wait(short.total_seconds()) and timeout > short:
+        resting()
+        wait((timeout - short).total_seconds())
