@@ -50,6 +50,7 @@ from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import (
     ActivityTaskRunner,
+    Alarms,
     InstanceCache,
     Interceptor,
     Registry,
@@ -74,6 +75,7 @@ class TaskWorker:
         sends_itself: whether an activity of this type has messages of its own name.
         serves: whether this worker takes workflow tasks of a task queue.
         build_id: of this worker's code, recorded with each workflow task.
+        alarms: when heartbeats are sent; by default in threads of their own.
         workflow_interceptors: hooks of workflows alone.
     """
 
@@ -95,6 +97,7 @@ class TaskWorker:
         workflow_interceptors: Sequence[Interceptor] = (),
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
+        alarms: Alarms | None = None,
     ) -> None:
         self._service = service
         self._surviving: Any = _OwnService(service, alias=alias, owner=owner)
@@ -111,6 +114,7 @@ class TaskWorker:
         self._interceptors = interceptors
         self._workflow_interceptors = (*interceptors, *workflow_interceptors)
         self._build_id = build_id
+        self._alarms = alarms
         self._cache = InstanceCache(cache_size)
         self._workflows: dict[str, WorkflowTaskRunner] = {}
         self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
@@ -285,6 +289,7 @@ class TaskWorker:
                 self._interceptors,
                 namespace=namespace,
                 task_queue=task_queue,
+                alarms=self._alarms,
             )
         return self._activities[key]
 
