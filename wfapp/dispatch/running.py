@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
@@ -29,8 +28,9 @@ from wfapp.dispatch.messages import (
 from wfapp.dispatch.transactional import Completion, completing
 from wfcore.common import RetryPolicy
 from wfcore.converter import DataConverter
-from wfcore.exceptions import NotFoundError
+from wfcore.exceptions import ApplicationError, NotFoundError, PayloadTooLargeError
 from wfcore.history.effects import Effect
+from wfcore.history.sizes import payloads_bytes
 from wfcore.history.state import PendingActivity
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.rpc.activity_tasks import (
@@ -193,8 +193,9 @@ class TaskWorker:
         )
         if not task.task_token:
             return False
-        with completing(Completion(complete=self._completer(task), alias=self._alias)):
-            self._activity_runner(hint.namespace, hint.task_queue).run(task)
+        runner = self._activity_runner(hint.namespace, hint.task_queue)
+        with completing(Completion(complete=self._completer(task, runner), alias=self._alias)):
+            runner.run(task)
         return True
 
     def fail_timed_out(self, owners: Sequence[str], task_id: str, limit_seconds: float) -> None:
@@ -248,14 +249,25 @@ class TaskWorker:
                 )
             )
 
-    def _completer(self, task: PollActivityTaskQueueResponse) -> Callable[[Any], None]:
-        encode = async_to_sync(self._converter.encode_wrapper)
+    def _completer(
+        self, task: PollActivityTaskQueueResponse, runner: ActivityTaskRunner
+    ) -> Callable[[Any], None]:
+        limit = self._service.host.limits.blob_bytes
 
         def complete(value: Any) -> None:
+            result = runner.encode_result(task, value)
+            if (size := payloads_bytes(result)) > limit:
+                # The service would record a failure, and what was written would stand beside it.
+                error = PayloadTooLargeError(
+                    "the result of the activity", size_bytes=size, limit_bytes=limit
+                )
+                raise ApplicationError(
+                    error.message, type=type(error).__name__, non_retryable=True
+                ) from error
             self._service.respond_activity_task_completed(
                 RespondActivityTaskCompletedRequest(
                     task_token=task.task_token,
-                    result=encode([value]),
+                    result=result,
                     identity=self._identity(),
                     namespace=task.workflow_namespace,
                 )
