@@ -5,6 +5,7 @@ the latest after `LONGEST_WAIT`, to look for himself.
 """
 
 import contextlib
+import os
 import secrets
 import threading
 import time
@@ -167,6 +168,7 @@ class RedisNotices:
         self._prefix = prefix
         self._lock = threading.Lock()
         self._idle: list[_Listener] = []
+        self._pid = os.getpid()
 
     def publish(self, topics: Sequence[str]) -> None:
         with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
@@ -248,6 +250,8 @@ class RedisNotices:
     def _listening(self, client: Any, topic: str) -> Iterator["_Listener"]:
         """A listener, rather one that has followed this topic since its last use."""
         with self._lock:
+            if self._pid != os.getpid():  # after a fork the connections are the parent's
+                self._pid, self._idle = os.getpid(), []
             found = next((each for each in self._idle if each.topic == topic), None)
             if found is None and self._idle:
                 found = self._idle[0]

@@ -277,7 +277,7 @@ class TaskWorker:
 
     def _workflow_runner(self, namespace: str) -> WorkflowTaskRunner:
         if namespace not in self._workflows:
-            self._workflows[namespace] = WorkflowTaskRunner(
+            runner = WorkflowTaskRunner(
                 self._surviving,
                 self._registry,
                 self._converter,
@@ -287,12 +287,13 @@ class TaskWorker:
                 interceptors=self._workflow_interceptors,
                 build_id=self._build_id,
             )
+            self._workflows.setdefault(namespace, runner)  # another thread may have come first
         return self._workflows[namespace]
 
     def _activity_runner(self, namespace: str, task_queue: str) -> ActivityTaskRunner:
         key = (namespace, task_queue)
         if key not in self._activities:
-            self._activities[key] = ActivityTaskRunner(
+            runner = ActivityTaskRunner(
                 self._surviving,
                 self._registry,
                 self._converter,
@@ -303,6 +304,7 @@ class TaskWorker:
                 task_queue=task_queue,
                 alarms=self._alarms,
             )
+            self._activities.setdefault(key, runner)  # another thread may have come first
         return self._activities[key]
 
 

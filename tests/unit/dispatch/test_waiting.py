@@ -153,6 +153,21 @@ def test_one_broken_connection_ends_all_that_were_kept_beside_it() -> None:
     assert (redis.closed, notices._idle) == (3, [])
 
 
+def test_a_child_leaves_the_connections_of_its_parent_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    redis = Redis()
+    notices = RedisNotices(Link(redis))  # type: ignore[arg-type]  # the part of it that is used
+    with notices._listening(redis, "topic") as listener:
+        pass
+    with notices._listening(redis, "topic") as again:
+        assert again is listener
+    monkeypatch.setattr("wfapp.dispatch.notices.os.getpid", lambda: 1)
+    with notices._listening(redis, "topic") as childs:
+        assert childs is not listener
+    assert redis.closed == 0
+
+
 def test_who_waits_for_long_rests_and_is_woken_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
