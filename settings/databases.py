@@ -52,7 +52,7 @@ def from_url(
     if pool:
         # The two exclude each other; Django refuses both at once.
         options["pool"] = {"max_size": POOL_MAX_CONNECTIONS, "timeout": float(connect_seconds)}
-        return {**parsed, "OPTIONS": options, "CONN_MAX_AGE": 0}
+        return {**parsed, "OPTIONS": options, "CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True}
     return {
         **parsed,
         "OPTIONS": options,

@@ -20,7 +20,9 @@ ALLOWED_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 
 DATABASE_URL = env.str("DATABASE_URL", default="")
 DATABASES = {
-    "default": from_url(DATABASE_URL) if DATABASE_URL else sqlite(BASE_DIR / "db.sqlite3"),
+    "default": from_url(DATABASE_URL, pool=env.bool("DATABASE_POOL", default=False))
+    if DATABASE_URL
+    else sqlite(BASE_DIR / "db.sqlite3"),
 }
 
 CELERY_BROKER_URL = env.str("REDIS_URL", default="memory://")

@@ -22,6 +22,7 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 DATABASES = {
     "default": from_url(
         env.str("DATABASE_URL", default="postgres://nobody@127.0.0.1:1/workflows"),
+        pool=env.bool("DATABASE_POOL", default=False),
         # A busy machine answers late.
         connect_seconds=env.int("TEST_CONNECT_SECONDS", default=20),
     ),

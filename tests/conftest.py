@@ -164,4 +164,11 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
     ):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI takes for a failure: {report.longrepr}"
+    # What bytes of a file name became in a log can't be sent between xdist's processes.
+    sections = getattr(report, "sections", [])
+    report.sections = [(name, _printable(text)) for name, text in sections]
     return report
+
+
+def _printable(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode()

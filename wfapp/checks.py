@@ -170,7 +170,7 @@ def check_celery(app_configs: Apps, **_: Any) -> list[CheckMessage]:
         found.append(
             CheckWarning(
                 "CELERY_TASK_ALWAYS_EAGER is on: starts are recorded, and no worker hears of them.",
-                hint="In tests use wfcore.testing.WorkflowEnvironment, which runs workflows "
+                hint="In tests use wfapp.testing.WorkflowEnvironment, which runs workflows "
                 "without a worker and moves time; elsewhere turn the setting off.",
                 id="wfapp.W002",
             )

@@ -18,6 +18,7 @@ from django.utils.module_loading import import_string
 from wfapp.conf import config
 from wfapp.dispatch.broker import BrokerLink, Circuit
 from wfapp.dispatch.claims import Health, Judge, LeaseKeeper, LeaseTable, Process
+from wfapp.dispatch.connections import leave_connection
 from wfapp.dispatch.discovery import ProjectRegistry
 from wfapp.dispatch.dispatcher import CeleryDispatcher
 from wfapp.dispatch.lifecycle import HOST
@@ -253,6 +254,7 @@ def _make_dispatcher() -> CeleryDispatcher:
         store=get_store(),
         celery_task=lambda name: get_registry().celery_queue(name),
         serving=get_lease_table().serving,
+        resting=lambda: leave_connection(config().database),
     )
 
 

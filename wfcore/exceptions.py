@@ -678,6 +678,6 @@ class HostNotRegisteredError(TemporalError):
     def __init__(self, target: str) -> None:
         self.target = target
         super().__init__(
-            f"no host serves {target!r}: add 'wfapp' to INSTALLED_APPS and call django.setup(), "
-            "or use wfcore.testing.WorkflowEnvironment"
+            f"no host serves {target!r}: add 'wfapp' to INSTALLED_APPS and call django.setup(); "
+            "tests of a project use wfapp.testing.WorkflowEnvironment"
         )

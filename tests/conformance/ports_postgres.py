@@ -111,7 +111,7 @@ def messages():
     return messages
 
 
-def make_task_worker(registry, identity, runners):
+def make_task_worker(queue, registry, identity, runners):
     """A task worker of one queue, whose workflow code may block as the scenarios' does."""
     from wfapp import wiring
     from wfapp.dispatch.lifecycle import HOST
@@ -134,7 +134,7 @@ def make_task_worker(registry, identity, runners):
         owner=lambda: HOST.boot_id,
         draining=lambda: False,
         sends_itself=lambda name: False,
-        serves=lambda task_queue: False,
+        serves=lambda task_queue: task_queue == queue,
     )
 
 
@@ -202,7 +202,7 @@ class QueueWorker:
                 *common, connection, (), namespace=connection.namespace, task_queue=queue
             ),
         )
-        self.task_worker = make_task_worker(registry, identity, runners)
+        self.task_worker = make_task_worker(queue, registry, identity, runners)
 
     async def __aenter__(self):
         project().router.workers[self.queue] = self.task_worker

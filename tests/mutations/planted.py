@@ -42,6 +42,9 @@ from wfcore.testing import memory_ports, memory_rows
 from wfcore.testing.memory_ports import MemoryTransaction
 from wfcore.testing.simulation.store import SimulatedStore
 
+#: Runs within which a fault must be found that shows only when three things meet.
+RARE = 2_000
+
 Plant = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -52,13 +55,13 @@ class Planted:
     name: str
     what: str
     plant: Plant
-    runs: int = 300
+    runs: int = 500
 
 
 PLANTED: list[Planted] = []
 
 
-def planted(what: str, runs: int = 300) -> Callable[[Plant], Plant]:
+def planted(what: str, runs: int = 500) -> Callable[[Plant], Plant]:
     """Register a fault."""
 
     def register(plant: Plant) -> Plant:
@@ -131,7 +134,7 @@ def random_numbers_differ(patch: pytest.MonkeyPatch) -> None:
 # ---- arrivals
 
 
-@planted("a commit deletes inbox rows up to the highest that it read")
+@planted("a commit deletes inbox rows up to the highest that it read", RARE)
 def inbox_by_watermark(patch: pytest.MonkeyPatch) -> None:
     apply_change = memory_rows.apply_change
 
@@ -153,7 +156,7 @@ def no_second_look(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(arriving, "_store_and_look", store)
 
 
-@planted("a sender whose arrival the ticker dropped is told that it is recorded", runs=600)
+@planted("a sender whose arrival the ticker dropped is told that it is recorded", RARE)
 def dropped_but_acknowledged(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(arriving, "_is_recorded", lambda host, key, fact: True)
 
@@ -231,7 +234,7 @@ def stamp_not_compared(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(memory_ports, "_stands", stands)
 
 
-@planted("a request to cancel an activity leaves its stamp, so that a heartbeat takes it away", 600)
+@planted("a request to cancel an activity leaves its stamp, so that a heartbeat takes it away")
 def cancel_without_stamp(patch: pytest.MonkeyPatch) -> None:
     def keep(row: PendingActivity, event_id: int) -> PendingActivity:
         return msgspec.structs.replace(row, cancel_requested_event_id=event_id)
@@ -239,7 +242,7 @@ def cancel_without_stamp(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(activity_commands.activity, "cancel_requested", keep)
 
 
-@planted("a commit reads the inbox before the activities that end into it", 2_000)
+@planted("a commit reads the inbox before the activities that end into it", RARE)
 def inbox_before_activities(patch: pytest.MonkeyPatch) -> None:
     load_change = transacting.load_change
 

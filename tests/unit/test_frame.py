@@ -107,7 +107,7 @@ class TestSettings:
         assert pooled["OPTIONS"]["pool"]["max_size"] > 0
         assert pooled["OPTIONS"]["connect_timeout"] == 3
         assert kept["OPTIONS"]["connect_timeout"] == pooled["OPTIONS"]["pool"]["timeout"] == 2
-        assert pooled["CONN_MAX_AGE"] == 0
+        assert (pooled["CONN_MAX_AGE"], pooled["CONN_HEALTH_CHECKS"]) == (0, True)
 
     def test_celery_finds_its_app_under_the_name_of_the_project(self) -> None:
         app = find_app("settings")

@@ -8,12 +8,13 @@ import logging
 from typing import Any
 
 from django.core.exceptions import PermissionDenied
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, ProgrammingError
 from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 
 from wfcore.exceptions import (
+    FailedPreconditionError,
     GrpcStatus,
     InternalError,
     InvalidArgumentError,
@@ -78,8 +79,11 @@ def body_of(status: GrpcStatus) -> dict[str, Any]:
 def _as_rpc_error(error: Exception) -> RPCError | None:
     if isinstance(error, RunBusyError):
         return UnavailableError("another transaction holds this workflow; repeat the call")
-    reason = error.__cause__ if isinstance(error, UnavailableError) else error
-    if isinstance(reason, OperationalError | InterfaceError):
+    told = isinstance(error, UnavailableError | FailedPreconditionError)
+    reason = error.__cause__ if told else error
+    if isinstance(reason, OperationalError | InterfaceError) or (
+        told and isinstance(reason, ProgrammingError)
+    ):
         # The text of a driver's error names hosts and accounts.
         logger.warning("database unavailable", exc_info=error, extra={"action": "api_database"})
         return UnavailableError("the database can't be had now; repeat the call")

@@ -38,11 +38,17 @@ OPEN = (Status.RUNNING, Status.PAUSED)
 
 
 class HistoryNotices:
-    """The half of a Dispatcher that is the same however work travels: waiting and questions."""
+    """The half of a Dispatcher that is the same however work travels: waiting and questions.
 
-    def __init__(self, notices: Notices, store: Store) -> None:
+    `resting` lets go of this thread's database connection: who waits for long needs none.
+    """
+
+    def __init__(
+        self, notices: Notices, store: Store, resting: Callable[[], None] = lambda: None
+    ) -> None:
         self.notices = notices
         self._store = store
+        self._resting = resting
 
     def wait_history(
         self, key: RunKey, next_event_id: int, timeout: timedelta, closed: bool = False
@@ -56,7 +62,7 @@ class HistoryNotices:
             return not closed and head.next_event_id > next_event_id
 
         topic = closed_topic(key.run_id) if closed else history_topic(key.run_id)
-        self.notices.wait(topic, timeout, happened)
+        self.notices.wait(topic, timeout, happened, self._resting)
 
     def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
         """Return when an update may have a later version."""
@@ -73,7 +79,8 @@ class HistoryNotices:
 
     def wait_tasks(self, namespace: str, task_queue: str, timeout: timedelta) -> None:
         """Return when work may wait in a queue."""
-        self.notices.wait(tasks_topic(namespace, task_queue), timeout, lambda: False)
+        topic = tasks_topic(namespace, task_queue)
+        self.notices.wait(topic, timeout, lambda: False, self._resting)
 
     def answer_query(self, query_id: str, answer: WorkflowQueryResult) -> bool:
         """Hand an answer to who asked."""
@@ -81,7 +88,7 @@ class HistoryNotices:
 
     def wait_answer(self, query_id: str, timeout: timedelta) -> WorkflowQueryResult | None:
         """The answer, or None after `timeout`."""
-        answer = self.notices.take_reply(query_id, timeout)
+        answer = self.notices.take_reply(query_id, timeout, self._resting)
         return msgspec.json.decode(answer, type=WorkflowQueryResult) if answer else None
 
     def forget_query(self, query_id: str) -> None:
@@ -123,8 +130,9 @@ class CeleryDispatcher(HistoryNotices):
         store: Store,
         celery_task: Callable[[str], str | None],
         serving: Callable[[str], bool],
+        resting: Callable[[], None],
     ) -> None:
-        super().__init__(notices, store)
+        super().__init__(notices, store, resting)
         self._serving = serving
         self._publisher = publisher
         self._names = names

@@ -5,6 +5,7 @@ the latest after `LONGEST_WAIT`, to look for himself.
 """
 
 import contextlib
+import os
 import secrets
 import threading
 import time
@@ -17,6 +18,8 @@ from wfapp.dispatch.broker import BrokerAwayError, BrokerLink
 
 #: Waiting is cut into pieces of this length, since a notice may be lost.
 LONGEST_WAIT = timedelta(seconds=5)
+#: A wait that has lasted for so long may last longer: see `Notices.wait`.
+SHORT_WAIT = timedelta(milliseconds=500)
 #: The same while there is nobody who could bring a notice.
 WAIT_WITHOUT_NOTICES = timedelta(milliseconds=500)
 #: How long an answer is kept for who asked.
@@ -54,10 +57,18 @@ class Notices(Protocol):
     def publish(self, topics: Sequence[str]) -> None:
         """Wake those who wait for one of the topics."""
 
-    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+    def wait(
+        self,
+        topic: str,
+        timeout: timedelta,
+        happened: Callable[[], bool],
+        resting: Callable[[], None],
+    ) -> None:
         """Return after a notice, or after `timeout` or a part of it.
 
         `happened` is asked once nothing can be missed any more; when it says yes, nobody waits.
+        `resting` is called when no notice has come for a while: who waits lets go of what others
+        could use.
         """
 
     def wake_ticker(self) -> None:
@@ -69,8 +80,10 @@ class Notices(Protocol):
     def reply(self, query_id: str, answer: bytes) -> bool:
         """Leave an answer for who asked; False when it is known that nobody takes it."""
 
-    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
-        """The answer, or None after `timeout`."""
+    def take_reply(
+        self, query_id: str, timeout: timedelta, resting: Callable[[], None]
+    ) -> bytes | None:
+        """The answer, or None after `timeout`; `resting` as of `wait`."""
 
     def forget_reply(self, query_id: str) -> None:
         """Nobody waits for this answer any more."""
@@ -97,10 +110,16 @@ class LocalNotices:
                 for event in self._waiting.get(topic, ()):
                     event.set()
 
-    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
+    def wait(
+        self,
+        topic: str,
+        timeout: timedelta,
+        happened: Callable[[], bool],
+        resting: Callable[[], None],
+    ) -> None:
         with self._listening(topic) as event:
             if not happened():
-                event.wait(min(timeout, LONGEST_WAIT).total_seconds())
+                _rest(event.wait, min(timeout, LONGEST_WAIT), resting)
 
     def wake_ticker(self) -> None:
         self._wake.set()
@@ -118,10 +137,12 @@ class LocalNotices:
         self.publish([f"reply.{query_id}"])
         return True
 
-    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
+    def take_reply(
+        self, query_id: str, timeout: timedelta, resting: Callable[[], None]
+    ) -> bytes | None:
         with self._listening(f"reply.{query_id}") as event:
             if query_id not in self._replies:
-                event.wait(timeout.total_seconds())
+                _rest(event.wait, timeout, resting)
         return self._replies.pop(query_id, None)
 
     def forget_reply(self, query_id: str) -> None:
@@ -152,6 +173,7 @@ class RedisNotices:
         self._prefix = prefix
         self._lock = threading.Lock()
         self._idle: list[_Listener] = []
+        self._pid = os.getpid()
 
     def publish(self, topics: Sequence[str]) -> None:
         with contextlib.suppress(BrokerAwayError), self._link.redis() as client:
@@ -160,12 +182,17 @@ class RedisNotices:
                 pipeline.publish(self._prefix + topic, b"1")
             pipeline.execute()
 
-    def wait(self, topic: str, timeout: timedelta, happened: Callable[[], bool]) -> None:
-        wait = min(timeout, LONGEST_WAIT).total_seconds()
+    def wait(
+        self,
+        topic: str,
+        timeout: timedelta,
+        happened: Callable[[], bool],
+        resting: Callable[[], None],
+    ) -> None:
         try:
             with self._link.redis() as client, self._listening(client, topic) as listener:
                 if listener.follow(topic) or not happened():
-                    listener.read(wait)
+                    _rest(listener.read, min(timeout, LONGEST_WAIT), resting)
         except BrokerAwayError:
             time.sleep(min(timeout, WAIT_WITHOUT_NOTICES).total_seconds())
 
@@ -193,7 +220,9 @@ class RedisNotices:
             pipeline.execute()
         return True
 
-    def take_reply(self, query_id: str, timeout: timedelta) -> bytes | None:
+    def take_reply(
+        self, query_id: str, timeout: timedelta, resting: Callable[[], None]
+    ) -> bytes | None:
         end = time.monotonic() + timeout.total_seconds()
         while (left := end - time.monotonic()) > 0:
             try:
@@ -205,6 +234,7 @@ class RedisNotices:
             if found:
                 answer: bytes = found[1]
                 return answer
+            resting()
         return None
 
     def forget_reply(self, query_id: str) -> None:
@@ -225,6 +255,8 @@ class RedisNotices:
     def _listening(self, client: Any, topic: str) -> Iterator["_Listener"]:
         """A listener, rather one that has followed this topic since its last use."""
         with self._lock:
+            if self._pid != os.getpid():  # after a fork the connections are the parent's
+                self._pid, self._idle = os.getpid(), []
             found = next((each for each in self._idle if each.topic == topic), None)
             if found is None and self._idle:
                 found = self._idle[0]
@@ -275,20 +307,29 @@ class _Listener:
         self._until("subscribe", 1.0)
         return False
 
-    def read(self, seconds: float) -> None:
-        """Return after a notice, or after that time."""
-        self._until("message", seconds)
+    def read(self, seconds: float) -> bool:
+        """Return after a notice, or False after that time."""
+        return self._until("message", seconds)
 
     def close(self) -> None:
         """End the connection."""
         with contextlib.suppress(Exception):  # it may be the one that just broke
             self._channel.close()
 
-    def _until(self, kind: str, seconds: float) -> None:
+    def _until(self, kind: str, seconds: float) -> bool:
         """Read until a message of this kind; those of an earlier topic are skipped."""
         end = time.monotonic() + seconds
         name = (self._prefix + self.topic).encode()
         while (left := end - time.monotonic()) > 0:
             message = self._channel.get_message(timeout=left)
             if message and message["type"] == kind and message["channel"] == name:
-                return
+                return True
+        return False
+
+
+def _rest(wait: Callable[[float], bool], timeout: timedelta, resting: Callable[[], None]) -> None:
+    """Wait; when that takes a while, rest."""
+    short = min(timeout, SHORT_WAIT)
+    if not wait(short.total_seconds()) and timeout > short:
+        resting()
+        wait((timeout - short).total_seconds())

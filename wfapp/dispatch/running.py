@@ -11,7 +11,6 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from asgiref.sync import async_to_sync
 from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
@@ -34,8 +33,9 @@ from wfapp.dispatch.messages import (
 from wfapp.dispatch.transactional import Completion, completing
 from wfcore.common import RetryPolicy
 from wfcore.converter import DataConverter
-from wfcore.exceptions import NotFoundError
+from wfcore.exceptions import ApplicationError, NotFoundError, PayloadTooLargeError
 from wfcore.history.effects import Effect
+from wfcore.history.sizes import payloads_bytes
 from wfcore.history.state import PendingActivity
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.rpc.activity_tasks import (
@@ -55,6 +55,7 @@ from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import (
     ActivityTaskRunner,
+    Alarms,
     InstanceCache,
     Interceptor,
     LocalActivityRunner,
@@ -82,6 +83,7 @@ class TaskWorker:
         sends_itself: whether an activity of this type has messages of its own name.
         serves: whether this worker takes workflow tasks of a task queue.
         build_id: of this worker's code, recorded with each workflow task.
+        alarms: when heartbeats are sent; by default in threads of their own.
         workflow_interceptors: hooks of workflows alone.
         local_activities: so many run at once, in threads of this process.
     """
@@ -105,6 +107,7 @@ class TaskWorker:
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
         local_activities: int = LOCAL_ACTIVITIES,
+        alarms: Alarms | None = None,
     ) -> None:
         self._service = service
         self._surviving: Any = _OwnService(service, alias=alias, owner=owner)
@@ -121,6 +124,7 @@ class TaskWorker:
         self._interceptors = interceptors
         self._workflow_interceptors = (*interceptors, *workflow_interceptors)
         self._build_id = build_id
+        self._alarms = alarms
         self._cache = InstanceCache(cache_size)
         self._local_activities = local_activities
         self._workflows: dict[str, WorkflowTaskRunner] = {}
@@ -201,8 +205,9 @@ class TaskWorker:
         )
         if not task.task_token:
             return False
-        with completing(Completion(complete=self._completer(task), alias=self._alias)):
-            self._activity_runner(hint.namespace, hint.task_queue).run(task)
+        runner = self._activity_runner(hint.namespace, hint.task_queue)
+        with completing(Completion(complete=self._completer(task, runner), alias=self._alias)):
+            runner.run(task)
         return True
 
     def fail_timed_out(self, owners: Sequence[str], task_id: str, limit_seconds: float) -> None:
@@ -258,14 +263,25 @@ class TaskWorker:
                 )
             )
 
-    def _completer(self, task: PollActivityTaskQueueResponse) -> Callable[[Any], None]:
-        encode = async_to_sync(self._converter.encode_wrapper)
+    def _completer(
+        self, task: PollActivityTaskQueueResponse, runner: ActivityTaskRunner
+    ) -> Callable[[Any], None]:
+        limit = self._service.host.limits.blob_bytes
 
         def complete(value: Any) -> None:
+            result = runner.encode_result(task, value)
+            if (size := payloads_bytes(result)) > limit:
+                # The service would record a failure, and what was written would stand beside it.
+                error = PayloadTooLargeError(
+                    "the result of the activity", size_bytes=size, limit_bytes=limit
+                )
+                raise ApplicationError(
+                    error.message, type=type(error).__name__, non_retryable=True
+                ) from error
             self._service.respond_activity_task_completed(
                 RespondActivityTaskCompletedRequest(
                     task_token=task.task_token,
-                    result=encode([value]),
+                    result=result,
                     identity=self._identity(),
                     namespace=task.workflow_namespace,
                 )
@@ -275,7 +291,7 @@ class TaskWorker:
 
     def _workflow_runner(self, namespace: str) -> WorkflowTaskRunner:
         if namespace not in self._workflows:
-            self._workflows[namespace] = WorkflowTaskRunner(
+            runner = WorkflowTaskRunner(
                 self._surviving,
                 self._registry,
                 self._converter,
@@ -286,6 +302,7 @@ class TaskWorker:
                 build_id=self._build_id,
                 local_activities=self._local_runner(namespace),
             )
+            self._workflows.setdefault(namespace, runner)  # another thread may have come first
         return self._workflows[namespace]
 
     def _local_runner(self, namespace: str) -> LocalActivityRunner:
@@ -304,7 +321,7 @@ class TaskWorker:
     def _activity_runner(self, namespace: str, task_queue: str) -> ActivityTaskRunner:
         key = (namespace, task_queue)
         if key not in self._activities:
-            self._activities[key] = ActivityTaskRunner(
+            runner = ActivityTaskRunner(
                 self._surviving,
                 self._registry,
                 self._converter,
@@ -313,7 +330,9 @@ class TaskWorker:
                 self._interceptors,
                 namespace=namespace,
                 task_queue=task_queue,
+                alarms=self._alarms,
             )
+            self._activities.setdefault(key, runner)  # another thread may have come first
         return self._activities[key]
 
 

@@ -167,7 +167,7 @@ class Database:
 
     def _told(self, error: Exception) -> RPCError | None:
         """The core's error; None for a statement that is wrong, which is our bug."""
-        text = " ".join(str(error).split())
+        text = " ".join(str(error).split()).rstrip(".?")
         if isinstance(error, DataError | UnicodeEncodeError):
             return InvalidArgumentError(f"database {self.alias!r} can't hold a value: {text}")
         if is_unmigrated(error):

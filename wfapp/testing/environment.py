@@ -32,6 +32,7 @@ from wfcore.service.arriving import deliver
 from wfcore.service.ids import RandomIds
 from wfcore.service.ports import QueryTask, RunKey
 from wfcore.service.workflow_service import WorkflowService
+from wfcore.worker import Alarm
 
 _BATCH = 100
 
@@ -105,6 +106,7 @@ class WorkflowEnvironment:
             draining=lambda: False,
             sends_itself=lambda name: False,
             serves=lambda task_queue: False,
+            alarms=_NoAlarms(),
         )
         return self
 
@@ -165,6 +167,20 @@ class WorkflowEnvironment:
             self._worker.run_workflow_task(WorkflowTaskHint.of(effect))
         else:
             self._worker.claim_and_run(ActivityHint.of(effect))
+
+
+class _NoAlarms:
+    """Heartbeats are sent by nobody: another thread would not see the test's transaction, and take
+    the attempt for over. What was recorded last goes to the next attempt with the failure.
+    """
+
+    def now(self) -> float:
+        """No time passes while an activity runs."""
+        return 0.0
+
+    def call_at(self, at: float, call: Callable[[], None]) -> Alarm:
+        """An alarm that nobody rings."""
+        return Alarm(at, call)
 
 
 class _Pump(HistoryNotices):

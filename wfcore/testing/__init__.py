@@ -1,1 +1,1 @@
-"""Ports in memory, a simulator of the whole system, and a time-skipping environment."""
+"""Ports in memory, the contracts that every set of ports keeps, a simulator of the whole system."""

@@ -1,4 +1,4 @@
-"""The ports in memory: a verified fake, for tests, simulations and a time-skipping environment.
+"""The ports in memory: a verified fake, for tests and simulations.
 
 The store behaves as a database at READ COMMITTED does: a transaction's writes are seen by itself
 at once and by others after its commit, locks are held to its outermost end, a rollback leaves

@@ -17,6 +17,7 @@ from wfcore.replay.interceptors import (
     WorkflowOutboundInterceptor,
 )
 from wfcore.worker._activities import ActivityTaskRunner
+from wfcore.worker._alarms import Alarm, Alarms
 from wfcore.worker._interceptors import (
     ActivityInboundInterceptor,
     ActivityOutboundInterceptor,
@@ -43,6 +44,8 @@ __all__ = [
     "ActivityInboundInterceptor",
     "ActivityOutboundInterceptor",
     "ActivityTaskRunner",
+    "Alarm",
+    "Alarms",
     "ContinueAsNewInput",
     "ExecuteActivityInput",
     "ExecuteWorkflowInput",

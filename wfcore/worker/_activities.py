@@ -132,6 +132,14 @@ class ActivityTaskRunner:
             with self._lock:
                 self._running.discard(attempt)
 
+    def encode_result(self, task: PollActivityTaskQueueResponse, value: Any) -> Payloads:
+        """A result as `run` would report it, for activities that report theirs from within.
+
+        Raises:
+            Exception: it can't be converted, or the codec failed.
+        """
+        return encode(self._data_converter.with_context(self._conversion_context(task)), [value])
+
     def begin_shutdown(self) -> None:
         """Tell all running activities, and those that start later, that the worker is stopping."""
         with self._lock:

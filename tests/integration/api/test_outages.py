@@ -36,6 +36,7 @@ def call(services: Services, tmp_path: Path) -> Iterator[Call]:
     environment = {
         **services.environment(),
         "DJANGO_SETTINGS_MODULE": "settings.test",
+        "TEST_CONNECT_SECONDS": "2",  # as in production
         "DJANGO_SUPERUSER_USERNAME": "boss",
         "DJANGO_SUPERUSER_PASSWORD": "boss",
     }

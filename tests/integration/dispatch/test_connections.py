@@ -3,9 +3,13 @@
 import threading
 from typing import Any
 
+import pytest
 from django.db import connections
 
+from tests.support.waiting import wait_until
+from wfapp.client import WorkflowHandle, get_client
 from wfapp.dispatch.running import _OwnService
+from wfcore.client import WorkflowFailureError
 from wfcore.protocol.rpc.activity_tasks import (
     RecordActivityTaskHeartbeatRequest,
     RecordActivityTaskHeartbeatResponse,
@@ -45,3 +49,35 @@ def test_a_heartbeat_within_a_transaction_leaves_it_open(db: None) -> None:
     own = _OwnService(service, alias="default", owner=lambda: "boot")
     own.record_activity_task_heartbeat(RecordActivityTaskHeartbeatRequest())
     assert connections["default"].connection is not None
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_a_result_holds_no_connection(stack: str) -> None:
+    if stack == "embedded":
+        pytest.skip("the embedded stack has no server that counts connections")
+    client = get_client()
+    handle = client.start_workflow("NobodyRunsIt", id="w")
+    waiting = [
+        threading.Thread(target=_wait_in_vain, args=(handle,), daemon=True) for _ in range(4)
+    ]
+    before = _connections()
+    for thread in waiting:
+        thread.start()
+    wait_until(lambda: _connections() > before, what="the waiting to look for the run")
+    wait_until(lambda: _connections() == before, what="their connections to be let go of")
+    assert all(thread.is_alive() for thread in waiting)
+    handle.terminate()
+    for thread in waiting:
+        thread.join(20)
+
+
+def _wait_in_vain(handle: WorkflowHandle) -> None:
+    with pytest.raises(WorkflowFailureError):
+        handle.result()
+    connections.close_all()
+
+
+def _connections() -> int:
+    with connections["default"].cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()")
+        return int(cursor.fetchone()[0])

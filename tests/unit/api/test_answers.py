@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, ProgrammingError
 from django.http import HttpResponse
 from django.urls import get_resolver
 
@@ -15,6 +15,7 @@ from wfapp.api.problems import HTTP_STATUSES
 from wfapp.api.urls import _LONG, _SHORT
 from wfapp.api.views import BODY_BYTES, RpcView
 from wfcore.exceptions import (
+    FailedPreconditionError,
     NondeterminismError,
     RPCError,
     RPCStatusCode,
@@ -368,12 +369,15 @@ def test_each_code_has_a_status(api: Api, service: Any, code: RPCStatusCode) -> 
     [
         OperationalError("connection to server at db.internal failed: password"),
         RunBusyError("another transaction is in the way: at db.internal"),
+        ProgrammingError("relation of db.internal does not exist"),
     ],
 )
 def test_what_the_database_says_stays_inside(api: Api, service: Any, error: Exception) -> None:
     def fail(_request: Any) -> None:
         if isinstance(error, RunBusyError):
             raise error
+        if isinstance(error, ProgrammingError):
+            raise FailedPreconditionError(f"no tables: {error}") from error
         raise UnavailableError(f"database can't be reached: {error}") from error
 
     service.start_workflow_execution = fail

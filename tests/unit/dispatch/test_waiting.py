@@ -1,5 +1,6 @@
 """Circuit, health and backlog, by a clock that the test moves."""
 
+import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
@@ -8,7 +9,7 @@ import pytest
 
 from wfapp.dispatch.broker import BrokerAwayError, Circuit
 from wfapp.dispatch.claims import Health
-from wfapp.dispatch.notices import RedisNotices
+from wfapp.dispatch.notices import LocalNotices, RedisNotices
 from wfapp.dispatch.publisher import Backlog
 
 
@@ -148,5 +149,48 @@ def test_one_broken_connection_ends_all_that_were_kept_beside_it() -> None:
             stack.enter_context(notices._listening(redis, f"topic{number}"))
     assert len(notices._idle) == 3
     redis.breaks = True
-    notices.wait("topic", timedelta(milliseconds=1), lambda: False)
+    notices.wait("topic", timedelta(milliseconds=1), lambda: False, lambda: None)
     assert (redis.closed, notices._idle) == (3, [])
+
+
+def test_a_child_leaves_the_connections_of_its_parent_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    redis = Redis()
+    notices = RedisNotices(Link(redis))  # type: ignore[arg-type]  # the part of it that is used
+    with notices._listening(redis, "topic") as listener:
+        pass
+    with notices._listening(redis, "topic") as again:
+        assert again is listener
+    monkeypatch.setattr("wfapp.dispatch.notices.os.getpid", lambda: 1)
+    with notices._listening(redis, "topic") as childs:
+        assert childs is not listener
+    assert redis.closed == 0
+
+
+def test_who_waits_for_long_rests_and_is_woken_all_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("wfapp.dispatch.notices.SHORT_WAIT", timedelta(milliseconds=20))
+    notices, resting, woken = LocalNotices(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        notices.wait("topic", timedelta(seconds=30), lambda: False, resting.set)
+        woken.set()
+
+    threading.Thread(target=wait, daemon=True).start()
+    assert resting.wait(10)
+    assert not woken.is_set()
+    notices.publish(["topic"])
+    assert woken.wait(10)
+
+
+def test_who_is_woken_soon_does_not_rest() -> None:
+    notices, rested = LocalNotices(), list[str]()
+
+    def happened() -> bool:
+        notices.publish(["topic"])
+        return False
+
+    notices.wait("topic", timedelta(seconds=30), happened, lambda: rested.append("rested"))
+    assert not rested

@@ -104,7 +104,7 @@ CALLS = (
     Call("poll update", 3, _clients_if_updated, update_calls.poll_update),
     Call("cancel", 2.2, _clients_if_any_run, client_calls.cancel),
     Call("terminate", 1.2, _clients_if_any_run, client_calls.terminate),
-    Call("query", 7, _clients_if_any_run, reading_calls.query),
+    Call("query", 6.5, _clients_if_any_run, reading_calls.query),
     Call("describe", 1.6, _clients_if_any_run, reading_calls.describe),
     Call("history", 0.7, _clients_if_any_run, reading_calls.history),
     Call("history backwards", 1, _clients_if_any_run, reading_calls.history_backwards),

@@ -154,6 +154,8 @@ def signal_inside(world: World, client: Client, rng: random.Random) -> None:
             yield _signal_inside(world, client, rng)
         if rng.random() < 0.2:
             _cancel(client, *_target(world, rng))
+        if rng.random() < 0.1:
+            yield _terminate(world, client, *_target(world, rng))
 
     _in_transaction(world, rng, body())
 
@@ -271,6 +273,11 @@ def terminate(world: World, client: Client, rng: random.Random) -> None:
     workflow_id, run_id = _target(world, rng)
     if runs and runs[0].closed:
         workflow_id, run_id = runs[0].key.workflow_id, runs[0].key.run_id
+    world.asked("terminate")
+    _terminate(world, client, workflow_id, run_id)
+
+
+def _terminate(world: World, client: Client, workflow_id: str, run_id: str) -> Try:
     wish = StopWish(tag=world.tag("stop"), workflow_id=workflow_id, run_id=run_id)
     world.ledger.stops[wish.tag] = wish
     request = TerminateWorkflowExecutionRequest(
@@ -279,9 +286,9 @@ def terminate(world: World, client: Client, rng: random.Random) -> None:
         reason=wish.tag,
         identity=client.name,
     )
-    world.asked("terminate")
-    with trying(wish, Try(by=client.name)):
+    with trying(wish, Try(by=client.name)) as attempt:
         client.service.terminate_workflow_execution(request)
+    return attempt
 
 
 # ---- whom

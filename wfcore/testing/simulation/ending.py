@@ -17,7 +17,7 @@ from wfcore.testing.memory_ports import read_snapshot
 from wfcore.testing.memory_rows import Run
 from wfcore.testing.simulation import worker_calls
 from wfcore.testing.simulation.families import check_calm
-from wfcore.testing.simulation.ledger import SignalWish, Try, trying
+from wfcore.testing.simulation.ledger import SignalWish, Try, ask, trying
 from wfcore.testing.simulation.processes import Ticker, Worker
 from wfcore.testing.simulation.world import NAMESPACE, World, text
 
@@ -133,15 +133,15 @@ class _Ending:
             self._terminate(run)
 
     def _terminate(self, run: Run) -> None:
-        self._world.asked("terminate")
-        self._ticker.service.terminate_workflow_execution(
-            TerminateWorkflowExecutionRequest(
-                namespace=NAMESPACE,
-                workflow_execution=WorkflowExecution(
-                    workflow_id=run.key.workflow_id, run_id=run.key.run_id
-                ),
-            )
+        request = TerminateWorkflowExecutionRequest(
+            namespace=NAMESPACE,
+            workflow_execution=WorkflowExecution(
+                workflow_id=run.key.workflow_id, run_id=run.key.run_id
+            ),
         )
+        self._world.asked("terminate")
+        # the signal may have ended it, by taking it over its limit
+        ask(lambda: self._ticker.service.terminate_workflow_execution(request))
 
     def _work(self) -> bool:
         """Whether anything could be done."""
