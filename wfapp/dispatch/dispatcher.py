@@ -67,7 +67,11 @@ class HistoryNotices:
     def wait_update(self, key: RunKey, update_id: str, version: int, timeout: timedelta) -> None:
         """Return when an update may have a later version."""
         topic = update_topic(key.run_id)
-        self.notices.wait(topic, timeout, lambda: self.has_moved(key, update_id, version))
+
+        def happened() -> bool:
+            return self.has_moved(key, update_id, version)
+
+        self.notices.wait(topic, timeout, happened, self._resting)
 
     def has_moved(self, key: RunKey, update_id: str, version: int) -> bool:
         """Whether something happened to an update, or to its run."""
