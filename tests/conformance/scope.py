@@ -31,7 +31,6 @@ LATER: dict[str, tuple[str, ...]] = {
         "pause-terminate",
         "pause-timer",
     ),
-    "eager start": ("start-eager",),
     "completion callbacks": ("conflict-attach-callback", "start-with-callback"),
     "sticky queues": (
         "golden-open-scheduled",

@@ -62,14 +62,27 @@ _TARGET = {**_NAMESPACE, "workflowId": ("workflow_execution", "workflow_id")}
 _START = {**_NAMESPACE, "workflowId": ("workflow_id",)}
 
 
+def _numbered(history: History | None) -> History:
+    """Events with a task id, which in Temporal's server is a number that rises with the event's."""
+    events = history.events if history is not None else ()
+    return History(
+        events=tuple(
+            msgspec.structs.replace(event, task_id=event.task_id or event.event_id)
+            for event in events
+        )
+    )
+
+
 # ---- runs
 
 
 def _start(call: Call) -> StartWorkflowExecutionResponse:
     answer = call.service.start_workflow_execution(call.request)
-    return msgspec.structs.replace(
-        answer, link=links.started(call.request.namespace, call.request.workflow_id, answer.run_id)
-    )
+    link = links.started(call.request.namespace, call.request.workflow_id, answer.run_id)
+    task = answer.eager_workflow_task
+    if task is not None:
+        task = msgspec.structs.replace(task, history=_numbered(task.history))
+    return msgspec.structs.replace(answer, link=link, eager_workflow_task=task)
 
 
 def _show_missing_end(body: dict[str, Any]) -> None:
@@ -137,17 +150,6 @@ class Workflow(RpcView):
 
 
 # ---- histories
-
-
-def _numbered(history: History | None) -> History:
-    """Events with a task id, which in Temporal's server is a number that rises with the event's."""
-    events = history.events if history is not None else ()
-    return History(
-        events=tuple(
-            msgspec.structs.replace(event, task_id=event.task_id or event.event_id)
-            for event in events
-        )
-    )
 
 
 def _history(call: Call) -> GetWorkflowExecutionHistoryResponse:

@@ -286,6 +286,8 @@ class Client(ClientUpdates):
             start_delay: how long to wait before the first workflow task.
             start_signal: a signal that is there before the code starts; with it an open workflow
                 of this id gets the signal and no second one is started.
+            request_eager_start: a worker in this process that has room for it gets the first
+                workflow task with the answer; without one it is a start like any other.
 
         Raises:
             WorkflowAlreadyStartedError: the policies don't allow another run of this id.

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from wfcore.client import _async_activities as async_activities
 from wfcore.client._async_activities import (
     CompleteAsyncActivityInput,
@@ -106,13 +108,7 @@ class ClientImpl(OutboundInterceptor):
         fields = await self._start_fields(input)
         try:
             if input.start_signal is None:
-                started = await client.calls.make(
-                    client.service.start_workflow_execution,
-                    StartWorkflowExecutionRequest(
-                        **fields, request_eager_execution=input.request_eager_start
-                    ),
-                    time_limit=input.rpc_timeout,
-                )
+                started = await self._start(input, StartWorkflowExecutionRequest(**fields))
                 run_id, first_run_id = started.run_id, started.first_execution_run_id
             else:
                 converter = self._converter(input.id)
@@ -135,6 +131,28 @@ class ClientImpl(OutboundInterceptor):
             first_execution_run_id=first_run_id or run_id,
             result_type=input.ret_type,
         )
+
+    async def _start(
+        self, input: StartWorkflowInput, request: StartWorkflowExecutionRequest
+    ) -> StartWorkflowExecutionResponse:
+        """Start, with the first task going to a worker in this process if that was asked for."""
+        client = self._client
+
+        async def make(request: StartWorkflowExecutionRequest) -> StartWorkflowExecutionResponse:
+            return await client.calls.make(
+                client.service.start_workflow_execution, request, time_limit=input.rpc_timeout
+            )
+
+        place = None
+        if input.request_eager_start:
+            place = client.service.local_workers.reserve(client.namespace, input.task_queue)
+        if place is None:
+            return await make(request)
+        with place:
+            started = await make(msgspec.structs.replace(request, request_eager_execution=True))
+            if started.eager_workflow_task is not None:
+                place.fill(started.eager_workflow_task)
+        return started
 
     async def _start_fields(
         self, input: StartWorkflowInput | UpdateWithStartStartWorkflowInput

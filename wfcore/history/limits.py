@@ -78,6 +78,8 @@ class Limits:
     continue_as_new_interval: timedelta = timedelta(seconds=1)
     #: `system.enableActivityEagerExecution`
     eager_activities: bool = True
+    #: `system.enableEagerWorkflowStart`
+    eager_starts: bool = True
 
     #: how much of what a run does to other workflow ids is done by whoever commits it; the rest
     #: waits for the ticker (`history.parentClosePolicyThreshold`)

@@ -18,6 +18,7 @@ from wfcore.history.requests import (
     ENGINE_IDENTITY,
     AdmitUpdate,
     AttachStartRequest,
+    ClaimTask,
     SignalRun,
     StartRun,
     TerminateRun,
@@ -29,13 +30,14 @@ from wfcore.protocol.enums import WorkflowIdConflictPolicy as Conflict
 from wfcore.protocol.enums import WorkflowIdReusePolicy as Reuse
 from wfcore.protocol.payloads import Payload, Payloads
 from wfcore.protocol.rpc.info import OnConflictOptions
+from wfcore.protocol.rpc.workflow_tasks import PollWorkflowTaskQueueResponse
 from wfcore.protocol.rpc.workflows import (
     SignalWithStartWorkflowExecutionRequest,
     SignalWithStartWorkflowExecutionResponse,
     StartWorkflowExecutionRequest,
     StartWorkflowExecutionResponse,
 )
-from wfcore.service import validation
+from wfcore.service import validation, workflow_tasks
 from wfcore.service.arriving import Outcome, arrive
 from wfcore.service.host import Host
 from wfcore.service.ports import (
@@ -100,13 +102,25 @@ class Plan:
 
 def start(host: Host, request: StartWorkflowExecutionRequest) -> StartWorkflowExecutionResponse:
     """Start a workflow, or find the run that its policies name."""
-    begun = begin(host, plan(host, request))
+    wanted = plan(host, request)
+    begun = begin(host, wanted)
     return StartWorkflowExecutionResponse(
         run_id=begun.run_id,
         first_execution_run_id=begun.first_execution_run_id,
         started=begun.started,
         status=begun.status,
+        eager_workflow_task=_eager_task(host, wanted.request, begun),
     )
+
+
+def _eager_task(
+    host: Host, request: StartWorkflowExecutionRequest, begun: Begun
+) -> PollWorkflowTaskQueueResponse | None:
+    """The first task, which went to the caller with the start; a repeated request gets it again."""
+    if not (request.request_eager_execution and begun.started):
+        return None
+    key = RunKey(namespace=request.namespace, workflow_id=request.workflow_id, run_id=begun.run_id)
+    return workflow_tasks.held(host, key, request.request_id)
 
 
 def plan(host: Host, request: StartWorkflowExecutionRequest) -> Plan:
@@ -215,6 +229,10 @@ def _checked(host: Host, request: StartWorkflowExecutionRequest) -> StartWorkflo
     return msgspec.structs.replace(
         request,
         request_id=request.request_id or host.ids.request_id(),
+        # in a caller's transaction the task could not be answered before that commits
+        request_eager_execution=request.request_eager_execution
+        and limits.eager_starts
+        and not host.store.inside_callers_transaction(),
         search_attributes=validation.search_attributes(
             request.search_attributes, request.namespace, limits
         ),
@@ -366,8 +384,15 @@ def _make(host: Host, tx: Transaction, wanted: Plan) -> Begun:
 
 
 def _new_run(host: Host, tx: Transaction, wanted: Plan, run_id: str) -> Change:
+    request, claim = wanted.request, None
+    if request.request_eager_execution:
+        claim = ClaimTask(request_id=request.request_id, identity=request.identity)
     order = StartRun(
-        run_id=run_id, request=wanted.request, signal=wanted.signal, update=wanted.update
+        run_id=run_id,
+        request=request,
+        signal=wanted.signal,
+        update=wanted.update,
+        eager_claim=claim,
     )
     if (child := wanted.child) is not None:
         order = replace(

@@ -46,6 +46,7 @@ def system_info() -> GetSystemInfoResponse:
             activity_failure_include_heartbeat=True,
             encoded_failure_attributes=True,
             upsert_memo=True,
+            eager_workflow_start=True,
             sdk_metadata=True,
             count_group_by_execution_status=True,
         ),
@@ -97,7 +98,10 @@ def _description(host: Host, space: Namespace) -> DescribeNamespaceResponse:
             owner_email=space.owner_email,
             id=space.namespace_id,
             capabilities=NamespaceInfoCapabilities(
-                sync_update=True, async_update=True, reported_problems_search_attribute=True
+                eager_workflow_start=True,
+                sync_update=True,
+                async_update=True,
+                reported_problems_search_attribute=True,
             ),
             limits=NamespaceInfoLimits(
                 blob_size_limit_error=host.limits.blob_bytes,

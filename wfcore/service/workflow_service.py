@@ -105,6 +105,7 @@ from wfcore.service import (
 )
 from wfcore.service.delivering import Courier
 from wfcore.service.host import Arrivals, Carrier, Host
+from wfcore.service.local_workers import LocalWorkers
 from wfcore.service.ports import START_WAIT, Dispatcher, Ids, QueryTask, RunKey, Store
 from wfcore.service.sweeping import Sweeper, SweepReport
 from wfcore.service.validation import wellformed_request
@@ -137,6 +138,8 @@ class WorkflowService:
             arrivals=arrivals,
             start_wait=start_wait,
         )
+        #: workers in this process, for starts whose caller wants the first task at once
+        self.local_workers = LocalWorkers()
         self._waiting_queries = querying.Waiting()
         self._sweeper = Sweeper(self.host)
 

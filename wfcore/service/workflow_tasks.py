@@ -100,6 +100,17 @@ def claim(
     return _task(host, key, *taken, after_event_id) if taken else PollWorkflowTaskQueueResponse()
 
 
+def held(host: Host, key: RunKey, request_id: str) -> PollWorkflowTaskQueueResponse | None:
+    """The task that a request claimed together with the start of its run, while it holds it."""
+    state = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
+    if state is None or not state.is_open:
+        return None
+    task = state.volatile.task
+    if task is None or task.started_at is None or task.request_id != request_id:
+        return None
+    return _task(host, key, state, task, {}, 0)
+
+
 def complete(
     host: Host, request: RespondWorkflowTaskCompletedRequest, *, owner: str = ""
 ) -> RespondWorkflowTaskCompletedResponse:

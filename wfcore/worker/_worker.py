@@ -34,6 +34,7 @@ from wfcore.worker._activities import (
     ActivityTaskRunner,
 )
 from wfcore.worker._async_loop import in_daemon_thread
+from wfcore.worker._first_tasks import FirstTasks
 from wfcore.worker._interceptors import Interceptor
 from wfcore.worker._local_activities import MAX_CONCURRENT, LocalActivityRunner
 from wfcore.worker._polling import Announcements, Poller, Slots
@@ -95,6 +96,7 @@ class WorkerConfig(TypedDict, total=False):
     graceful_shutdown_timeout: timedelta
     workflow_failure_exception_types: Sequence[type[BaseException]]
     debug_mode: bool
+    max_eager_activity_reservations_per_workflow_task: int
     disable_eager_activity_execution: bool
     on_fatal_error: Callable[[BaseException], Awaitable[None]] | None
 
@@ -109,7 +111,6 @@ _WITHOUT_EFFECT = frozenset(
         "max_concurrent_activity_task_polls",
         "max_concurrent_nexus_tasks",
         "max_concurrent_workflow_task_polls",
-        "max_eager_activity_reservations_per_workflow_task",
         "max_task_queue_activities_per_second",
         "max_workflow_task_external_storage_concurrency",
         "nexus_task_executor",
@@ -153,8 +154,9 @@ class Worker:
             and workflow tasks may wait for their local ones.
         workflow_failure_exception_types: exceptions that fail a workflow instead of its task.
         debug_mode: don't give up workflow code that takes long, for use with a debugger.
-        disable_eager_activity_execution: claim no activity together with the workflow task that
-            schedules it.
+        max_eager_activity_reservations_per_workflow_task: how many activities of this worker are
+            claimed together with the workflow task that schedules them.
+        disable_eager_activity_execution: claim none so.
         on_fatal_error: awaited with the error that ends the worker.
         without_effect: further settings of Temporal's worker, accepted and ignored.
 
@@ -188,6 +190,7 @@ class Worker:
         graceful_shutdown_timeout: timedelta = timedelta(),
         workflow_failure_exception_types: Sequence[type[BaseException]] = (),
         debug_mode: bool = False,
+        max_eager_activity_reservations_per_workflow_task: int = _MOST_EAGER,
         disable_eager_activity_execution: bool = False,
         on_fatal_error: Callable[[BaseException], Awaitable[None]] | None = None,
         **without_effect: Any,
@@ -213,6 +216,9 @@ class Worker:
             graceful_shutdown_timeout=graceful_shutdown_timeout,
             workflow_failure_exception_types=workflow_failure_exception_types,
             debug_mode=debug_mode,
+            max_eager_activity_reservations_per_workflow_task=(
+                max_eager_activity_reservations_per_workflow_task
+            ),
             disable_eager_activity_execution=disable_eager_activity_execution,
             on_fatal_error=on_fatal_error,
         )
@@ -231,7 +237,10 @@ class Worker:
         self.activity_slots = Slots(max_concurrent_activities or _DEFAULT_ACTIVITIES)
         self._activity_runner = self._make_activity_runner(hooks)
         self._activity_poller: Poller[PollActivityTaskQueueResponse] | None = None
-        self._eager = None if disable_eager_activity_execution else _OwnActivities(self)
+        self._eager = None
+        if not disable_eager_activity_execution:
+            self._eager = _OwnActivities(self, max_eager_activity_reservations_per_workflow_task)
+        self._first_tasks: FirstTasks | None = None
         self._local_runner = LocalActivityRunner(
             self._registry,
             client.data_converter,
@@ -317,7 +326,9 @@ class Worker:
         if self._ended is not None:
             raise RuntimeError("Already started")
         self._ended = asyncio.Event()
-        whole = asyncio.create_task(self._run_to_the_end(self._ended))
+        executors: list[ThreadPoolExecutor] = []
+        pollers = self._pollers(executors)
+        whole = asyncio.create_task(self._run_to_the_end(self._ended, pollers, executors))
         try:
             await asyncio.shield(whole)
         except asyncio.CancelledError:
@@ -356,16 +367,20 @@ class Worker:
 
     # --- running ---
 
-    async def _run_to_the_end(self, ended: asyncio.Event) -> None:
-        executors: list[ThreadPoolExecutor] = []
+    async def _run_to_the_end(
+        self,
+        ended: asyncio.Event,
+        pollers: list[Poller[Any]],
+        executors: list[ThreadPoolExecutor],
+    ) -> None:
         try:
-            pollers = self._pollers(executors)
             # It notices the end when its wait is over; nobody needs to wait for that.
             listening = asyncio.ensure_future(in_daemon_thread(self._listen))
             outcomes = await asyncio.gather(
                 *(in_daemon_thread(poller.take_tasks) for poller in pollers),
                 return_exceptions=True,
             )
+            self._take_no_first_tasks()
             self._activity_runner.begin_shutdown()
             self._local_runner.begin_shutdown()
             await in_daemon_thread(self._drain)
@@ -389,13 +404,26 @@ class Worker:
         if self._registry.has_workflows:
             pool = ThreadPoolExecutor(self._workflow_slots.size, "wfcore-workflow")
             executors.append(pool)
-            pollers.append(self._make_workflow_poller(pool))
+            workflow_poller = self._make_workflow_poller(pool)
+            pollers.append(workflow_poller)
+            self._take_first_tasks(workflow_poller)
         if self._registry.activities and not self._config["no_remote_activities"]:
             pool = ThreadPoolExecutor(self.activity_slots.size, "wfcore-activity")
             executors.append(pool)
             self._activity_poller = self._make_activity_poller(pool)
             pollers.append(self._activity_poller)
         return pollers
+
+    def _take_first_tasks(self, poller: Poller[PollWorkflowTaskQueueResponse]) -> None:
+        """Let starts in this process bring their first task here."""
+        self._first_tasks = FirstTasks(poller, self._workflow_slots, self._stopping)
+        self._service.local_workers.add(self.client.namespace, self.task_queue, self._first_tasks)
+
+    def _take_no_first_tasks(self) -> None:
+        if self._first_tasks is not None:
+            self._service.local_workers.remove(
+                self.client.namespace, self.task_queue, self._first_tasks
+            )
 
     def _make_workflow_poller(self, pool: Executor) -> Poller[PollWorkflowTaskQueueResponse]:
         request = PollWorkflowTaskQueueRequest(
@@ -488,14 +516,15 @@ class Worker:
 class _OwnActivities:
     """Activities of this worker's queue that its workflow tasks schedule, while slots are free."""
 
-    def __init__(self, worker: Worker) -> None:
+    def __init__(self, worker: Worker, most: int) -> None:
         self._worker = worker
+        self._most = most
 
     def reserve(self, activities: Sequence[ScheduleActivityTask]) -> Sequence[bool]:
         worker, granted = self._worker, 0
         answers: list[bool] = []
         for activity in activities:
-            fits = granted < _MOST_EAGER and worker.takes(activity)
+            fits = granted < self._most and worker.takes(activity)
             answers.append(fits and worker.activity_slots.take(0))
             granted += answers[-1]
         return answers

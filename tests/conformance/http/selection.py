@@ -23,9 +23,7 @@ GROUPS = (
     "namespaces",
 )
 
-_CAPABILITIES = (
-    "tells of schedules, Nexus and eager starts, which are not there: what is claimed is"
-)
+_CAPABILITIES = "tells of schedules and Nexus, which are not there: what is claimed is"
 _CRON = "cron schedules are not there yet"
 _EMPTY_LIST = "the recorded server writes an empty list as null, a mistake that loses data"
 
@@ -35,7 +33,6 @@ LEFT_OUT: dict[str, str] = {
     "start/cron": _CRON,
     "start/cron-history": _CRON,
     "start/bad-cron": _CRON,
-    "start/eager-without-worker": "eager starts are not there yet",
     "namespaces/describe": _CAPABILITIES,
     "namespaces/describe-short-path": _CAPABILITIES,
     "query/empty": _EMPTY_LIST,

@@ -39,7 +39,7 @@ def test_the_system_promises_what_it_keeps(service: WorkflowService) -> None:
     assert info.capabilities is not None
     assert info.capabilities.encoded_failure_attributes
     assert not info.capabilities.nexus
-    assert not info.capabilities.eager_workflow_start
+    assert info.capabilities.eager_workflow_start
     assert service.get_cluster_info(GetClusterInfoRequest()).server_version == info.server_version
 
 
