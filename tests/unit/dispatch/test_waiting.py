@@ -163,8 +163,8 @@ def test_a_child_leaves_the_connections_of_its_parent_alone(
     with notices._listening(redis, "topic") as again:
         assert again is listener
     monkeypatch.setattr("wfapp.dispatch.notices.os.getpid", lambda: 1)
-    with notices._listening(redis, "topic") as childs:
-        assert childs is not listener
+    with notices._listening(redis, "topic") as for_child:
+        assert for_child is not listener
     assert redis.closed == 0
 
 
