@@ -161,6 +161,7 @@ def test_a_transaction_on_another_database_is_refused_unless_detached(
             handle = get_client().start_workflow(workflows.Hello.run, "x", id=name, detached=True)
     finally:
         connections["elsewhere"].close()
+        del connections["elsewhere"]
         del connections.settings["elsewhere"]
     assert handle.result(timeout=LIMIT) == "Hello, x!"
 
