@@ -1,8 +1,8 @@
 """The feature table, row by row.
 
 `rows.py` is the table. `test_<group>_*.py` hold one test for each row, named and marked by it, with
-the fixture `world`: an engine with a client, workers and a clock that the test moves, once in memory
-and once on the project's own parts (`worlds.py`). Histories are read as exported (`histories.py`).
+the fixture `world`: an engine with a client, workers and a clock that the test moves, in memory
+and on the project's own parts (`worlds.py`). Histories are read as exported (`histories.py`).
 
     @feature("A1")
     def test_A01_start_creates_the_run(world: World) -> None:
