@@ -204,8 +204,18 @@ class World:
             assert self._tick(self.now() + timedelta(days=36_500)), f"nothing brings {what}"
         raise AssertionError(f"{what} did not happen")
 
-    def work_until(self, happened: Callable[[], bool], timeout: timedelta, what: str = "") -> None:
+    def work_until(
+        self,
+        happened: Callable[[], bool],
+        timeout: timedelta,
+        what: str = "",
+        *,
+        patient: bool = False,
+    ) -> None:
         """For the dispatcher: work, and let time pass, until it happened or for so long.
+
+        For the next event of a history it may last longer: a caller who gets no answer would ask
+        again until the next deadline, and nothing else could happen meanwhile.
 
         Raises:
             AssertionError: `what` is waited for, and nothing brings it.
@@ -217,7 +227,7 @@ class World:
                 continue
             self._idle += 1
             assert self._idle < PATIENCE, f"time alone does not bring {what or 'an answer'}"
-            if not self._tick(until):
+            if not self._tick(max(until, self.store.next_due() or until) if patient else until):
                 assert not what or self.store.next_due() is not None, f"nothing brings {what}"
                 self.clock.move_to(until)
                 return
@@ -496,7 +506,8 @@ def wait_history(world: World, key: RunKey, next_event_id: int, timeout: timedel
         head = world.store.head(key.namespace, key.workflow_id, key.run_id)
         return head is None or head.next_event_id > next_event_id
 
-    world.work_until(grown, timeout, f"an event after {next_event_id - 1} of {key.workflow_id}")
+    what = f"an event after {next_event_id - 1} of {key.workflow_id}"
+    world.work_until(grown, timeout, what, patient=True)
 
 
 def wait_update(

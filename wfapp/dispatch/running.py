@@ -48,6 +48,8 @@ from wfcore.protocol.rpc.activity_tasks import (
 from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskCompletedResponse,
+    RespondWorkflowTaskFailedRequest,
+    RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import tokens
 from wfcore.service.ports import Dispatcher, QueryTask, RunBusyError
@@ -338,12 +340,13 @@ class TaskWorker:
 
 class _OwnService(Surviving):
     """The service for runners: tasks that follow at once are claimed for this process too, and
-    heartbeats, which threads of their own send, keep no connections.
+    what threads of their own report, heartbeats and code that hangs, keeps no connections.
     """
 
     def __init__(self, service: WorkflowService, *, alias: str, owner: Callable[[], str]) -> None:
         super().__init__(service, alias=alias)
         self._complete = service.respond_workflow_task_completed
+        self._fail = service.respond_workflow_task_failed
         self._beat = service.record_activity_task_heartbeat
         self._owner = owner
 
@@ -353,6 +356,17 @@ class _OwnService(Surviving):
         """As the service's; the connection ends, since the next one may be a minute away."""
         try:
             return surviving(lambda: self._beat(request), alias=self._alias)
+        finally:
+            leave_connection(self._alias)
+
+    def respond_workflow_task_failed(
+        self, request: RespondWorkflowTaskFailedRequest
+    ) -> RespondWorkflowTaskFailedResponse:
+        """As the service's; the connection ends, since code that hangs is reported by a thread that
+        ends then too.
+        """
+        try:
+            return surviving(lambda: self._fail(request), alias=self._alias)
         finally:
             leave_connection(self._alias)
 
