@@ -86,7 +86,7 @@ class OperationSchema(AutoSchema):
         return f"{self._operation.summary} Needs {needed}."
 
     def get_tags(self) -> list[str]:
-        if "activit" in self.path:
+        if any(word in self.path for word in ("activity", "activities")):
             return ["activities"]
         return ["workflows" if "workflow" in self.path else "system"]
 

@@ -28,6 +28,8 @@ from wfcore.service.ids import RandomIds
 from wfcore.service.validation import wellformed_request
 from wfcore.service.workflow_service import WorkflowService
 
+__all__ = ["VIEW_WAIT", "Operator", "perform", "view_service"]
+
 #: How long a view waits for a run that another transaction holds.
 VIEW_WAIT = timedelta(seconds=2)
 #: Longest name of an actor; longer ones are cut.
