@@ -26,7 +26,7 @@ from wfapp.dispatch.lifecycle import HOST
 from wfapp.dispatch.notices import LocalNotices, Notices, RedisNotices
 from wfapp.dispatch.publisher import Publisher
 from wfapp.dispatch.queues import QueueNames
-from wfapp.dispatch.resending import EpochWatch
+from wfapp.dispatch.resending import EpochWatch, LostMessages
 from wfapp.dispatch.routes import CeleryRoutes
 from wfapp.dispatch.running import TaskWorker
 from wfapp.store import DjangoStore
@@ -210,6 +210,16 @@ def make_epoch_watch() -> EpochWatch:
         epoch=get_notices().epoch,
         store=get_store(),
         dispatcher=get_dispatcher(),
+    )
+
+
+def make_lost_messages() -> LostMessages:
+    """What announces again what waits beside an empty queue."""
+    return LostMessages(
+        alias=config().database,
+        store=get_store(),
+        dispatcher=get_dispatcher(),
+        pause=config().limits.resend_after(1),
     )
 
 

@@ -1,4 +1,4 @@
-"""One tick: due work in bounded batches, dead workers, an emptied broker; then how long to wait."""
+"""One tick: due work in bounded batches, dead workers, lost messages; then how long to wait."""
 
 import logging
 import time
@@ -9,7 +9,7 @@ from typing import Protocol
 from django.db import DatabaseError, InterfaceError
 
 from wfapp.dispatch.claims import Health, Judge
-from wfapp.dispatch.resending import EpochWatch
+from wfapp.dispatch.resending import EpochWatch, LostMessages
 from wfcore.exceptions import UnavailableError
 from wfcore.service.ports import Store
 from wfcore.service.sweeping import SweepReport
@@ -45,6 +45,7 @@ class Sweep:
         judge: Judge,
         health: Health,
         epochs: EpochWatch,
+        lost: LostMessages,
         budget: timedelta,
         interval: timedelta,
         batch: int,
@@ -55,6 +56,7 @@ class Sweep:
         self._judge = judge
         self._health = health
         self._epochs = epochs
+        self._lost = lost
         self._budget = budget
         self._interval = interval
         self._batch = batch
@@ -89,6 +91,7 @@ class Sweep:
         self._away = False
         self._judge.judge()
         self._epochs.look()
+        self._lost.look()
         if report.more or self._epochs.is_busy:
             return timedelta()
         return self._wait(report)

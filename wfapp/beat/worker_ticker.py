@@ -31,6 +31,7 @@ def _make_sweep() -> Sweep:
         judge=wiring.make_judge(),
         health=wiring.get_health(),
         epochs=wiring.make_epoch_watch(),
+        lost=wiring.make_lost_messages(),
         budget=ticker.budget,
         interval=ticker.interval,
         batch=ticker.batch,

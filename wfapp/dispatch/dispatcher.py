@@ -1,7 +1,7 @@
 """The engine's Dispatcher over Celery: announces after a commit, never raises or blocks long."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -157,6 +157,22 @@ class CeleryDispatcher(HistoryNotices):
             self.notify(effects)
         except Exception:  # the caller has committed: whatever went wrong here, the ticker repeats
             logger.exception("announcing failed", extra={"action": "dispatch_failed"})
+
+    def dispatch_into_empty(
+        self, effects: Iterable[DispatchWorkflowTask | DispatchActivity]
+    ) -> int:
+        """Announce again what belongs into queues in which nothing stands; how many were sent."""
+        outgoing: list[Outgoing] = []
+        empty: dict[str, bool] = {}
+        for effect in effects:
+            message = self._message(msgspec.structs.replace(effect, sent=0))
+            if message is None:
+                continue
+            if message.queue not in empty:
+                empty[message.queue] = self._publisher.length(message.queue) == 0
+            if empty[message.queue]:
+                outgoing.append(message)
+        return len(outgoing) if self._publisher.publish(outgoing) else 0
 
     def dispatch_query(self, task: QueryTask) -> None:
         """Ask a worker of the task's queue."""

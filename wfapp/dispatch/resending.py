@@ -2,13 +2,17 @@
 
 A broker that was emptied looks like one that has been read. A random key tells: the engine keeps it
 in the broker and a copy in the database, and whoever changes the copy announces everything again.
+Single messages are lost too, with a worker that was killed before it claimed what they name: what
+has waited for a while beside an empty queue is announced again, before its own resend is due.
 """
 
 import logging
+import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime, timedelta
 from itertools import islice
+from typing import Protocol
 
 import msgspec
 from django.db.models import Q
@@ -29,10 +33,16 @@ BATCH = 100
 Announcement = DispatchWorkflowTask | DispatchActivity
 
 
-def unclaimed(store: Store, alias: str) -> Iterator[Announcement]:
-    """All that waits for a worker now, queue by queue, oldest first."""
-    for namespace, task_queue in _queues(ExecutionState, alias, Q(unclaimed_at__isnull=False)):
-        for key in store.unclaimed_workflow_tasks(namespace, task_queue, QUEUE_LIMIT):
+def unclaimed(
+    store: Store, alias: str, before: datetime | None = None, limit: int = QUEUE_LIMIT
+) -> Iterator[Announcement]:
+    """What waits for a worker now, queue by queue, oldest first.
+
+    With `before`, of those queues in which something has waited since then.
+    """
+    waiting = Q(unclaimed_at__lte=to_micros(before)) if before else Q(unclaimed_at__isnull=False)
+    for namespace, task_queue in _queues(ExecutionState, alias, waiting):
+        for key in store.unclaimed_workflow_tasks(namespace, task_queue, limit):
             yield DispatchWorkflowTask(
                 namespace=key.namespace,
                 workflow_id=key.workflow_id,
@@ -41,8 +51,9 @@ def unclaimed(store: Store, alias: str) -> Iterator[Announcement]:
                 scheduled_event_id=0,
                 attempt=1,
             )
-    for namespace, task_queue in _queues(PendingActivity, alias, Q(claimable_at__isnull=False)):
-        found = store.unclaimed_activities(namespace, task_queue, store.now(), QUEUE_LIMIT)
+    waiting = Q(claimable_at__lte=to_micros(before)) if before else Q(claimable_at__isnull=False)
+    for namespace, task_queue in _queues(PendingActivity, alias, waiting):
+        found = store.unclaimed_activities(namespace, task_queue, store.now(), limit)
         for row in found:
             yield msgspec.structs.replace(activity.dispatch(row), sent=0)
 
@@ -111,3 +122,50 @@ class EpochWatch:
             row = BrokerEpoch(broker=self._broker, epoch=epoch, seen_at=seen_at)
             rows.bulk_create([row], ignore_conflicts=True)
         return not before
+
+
+class QueueDispatcher(Protocol):
+    """The part of the dispatcher that looks after lost messages."""
+
+    def dispatch_into_empty(self, effects: Iterable[Announcement]) -> int: ...
+
+
+class LostMessages:
+    """Announces again, at most every `pause`, what has waited for so long beside an empty queue.
+
+    A batch a queue: where messages stand, whoever takes them shows whether more are needed.
+    """
+
+    #: A look takes no larger part of the ticker's time.
+    SHARE = 100
+
+    def __init__(
+        self,
+        *,
+        alias: str,
+        store: Store,
+        dispatcher: QueueDispatcher,
+        pause: timedelta,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._alias = alias
+        self._store = store
+        self._dispatcher = dispatcher
+        self._pause = pause
+        self._clock = clock
+        self._next = 0.0
+
+    def look(self) -> None:
+        """Announce what seems to be lost, if it is time to look."""
+        begun = self._clock()
+        if begun < self._next:
+            return
+        before = self._store.now() - self._pause
+        waiting = unclaimed(self._store, self._alias, before, BATCH)
+        if sent := self._dispatcher.dispatch_into_empty(waiting):
+            logger.info(
+                "announced again what waited beside an empty queue",
+                extra={"action": "lost_messages_sent", "messages": sent},
+            )
+        ended = self._clock()
+        self._next = ended + max(self._pause.total_seconds(), self.SHARE * (ended - begun))
