@@ -61,9 +61,19 @@ def read(payloads: Payloads | None) -> list[Any]:
     return list(_converter.from_payloads_wrapper(payloads)) if payloads is not None else []
 
 
-def failure(message: str = "no", *, type: str = "Error", final: bool = False) -> Failure:  # noqa: A002
-    """What a worker reports of an exception."""
-    info = ApplicationFailureInfo(type=type, non_retryable=final)
+def failure(
+    message: str = "no",
+    *,
+    type: str = "Error",  # noqa: A002 - Temporal's name
+    final: bool = False,
+    delay: float | None = None,
+) -> Failure:
+    """What a worker reports of an exception; `delay` is its next retry delay in seconds."""
+    info = ApplicationFailureInfo(
+        type=type,
+        non_retryable=final,
+        next_retry_delay=None if delay is None else timedelta(seconds=delay),
+    )
     return Failure(message=message, source="Python", application_failure_info=info)
 
 

@@ -21,7 +21,7 @@ from wfapp.dispatch.connections import (
     surviving,
     thread_connections,
 )
-from wfapp.dispatch.following import following
+from wfapp.dispatch.following import end_of_code, following
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
@@ -286,6 +286,7 @@ class TaskWorker:
                 raise ApplicationError(
                     error.message, type=type(error).__name__, non_retryable=True
                 ) from error
+            end_of_code()
             self._service.respond_activity_task_completed(
                 RespondActivityTaskCompletedRequest(
                     task_token=task.task_token,
@@ -345,6 +346,16 @@ class TaskWorker:
         return self._activities[key]
 
 
+#: answers that a runner gives when an activity's code has ended
+_ENDS = frozenset(
+    {
+        "respond_activity_task_completed",
+        "respond_activity_task_failed",
+        "respond_activity_task_canceled",
+    }
+)
+
+
 class _OwnService(Surviving):
     """The service for runners: tasks that follow at once are claimed for this process too, and
     what threads of their own report, heartbeats and code that hangs, keeps no connections.
@@ -356,6 +367,17 @@ class _OwnService(Surviving):
         self._fail = service.respond_workflow_task_failed
         self._beat = service.record_activity_task_heartbeat
         self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        call = super().__getattr__(name)
+        if name not in _ENDS:
+            return call
+
+        def end(request: Any) -> Any:
+            end_of_code()
+            return call(request)
+
+        return end
 
     def record_activity_task_heartbeat(
         self, request: RecordActivityTaskHeartbeatRequest
