@@ -360,4 +360,4 @@ ROWS = (
 BY_NUMBER = {row.number: row for row in ROWS}
 
 #: groups whose tests are not all written yet
-UNFINISHED = "EHIJKLO"
+UNFINISHED = "HIJKLO"
