@@ -13,6 +13,7 @@ import asyncio
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import tarfile
@@ -237,6 +238,7 @@ def main() -> int:
     parser.add_argument("--expected", type=Path, help="another recording than those kept here")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and end what was started
     if not args.verbose:
         logging.disable(logging.CRITICAL)  # failing activities are what the programs ask for
     tools = load(args.ports)
