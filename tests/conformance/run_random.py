@@ -162,7 +162,10 @@ def replayed(histories: Path) -> list[str]:
 
 def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path) -> dict[str, Any]:
     """Run the programs and say what came of them."""
-    programs = [tools.run.programs.generate(seed, args.size) for seed in numbers]
+    if args.program:
+        programs = [json.loads(args.program.read_text())]
+    else:
+        programs = [tools.run.programs.generate(seed, args.size) for seed in numbers]
     chosen = [
         program
         for program in programs
@@ -197,7 +200,7 @@ def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path)
         }
         verdict["refused"] = replayed(histories)
         expected = args.expected or Path(folder) / "expected"
-        if args.expected or recording(numbers, args.size, expected):
+        if args.expected or (numbers and recording(numbers, args.size, expected)):
             # There are no sticky queues here.
             found = tools.diff.compare_folders(
                 expected, histories, {p["seed"] for p in chosen}, any_queue=True
@@ -233,6 +236,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", default="1-60", help="1-60 or 3,7,20-30")
     parser.add_argument("--size", type=int, default=12)
+    parser.add_argument("--program", type=Path, help="a file instead of seeds, as shrink.py makes")
     parser.add_argument("--parallel", type=int, default=PARALLEL)
     parser.add_argument("--again", type=int, default=AGAIN)
     parser.add_argument("--expected", type=Path, help="another recording than those kept here")
@@ -242,8 +246,10 @@ def main() -> int:
     if not args.verbose:
         logging.disable(logging.CRITICAL)  # failing activities are what the programs ask for
     tools = load(args.ports)
-    out = args.out / "random" / f"{args.ports}-{args.seeds}-{args.size}"
-    verdict = judge(args, tools, tools.run.parse_seeds(args.seeds), out)
+    numbers = [] if args.program else tools.run.parse_seeds(args.seeds)
+    name = args.program.stem if args.program else f"{args.seeds}-{args.size}"
+    out = args.out / "random" / f"{args.ports}-{name}"
+    verdict = judge(args, tools, numbers, out)
     (out / "verdict.json").write_text(json.dumps(verdict, indent=1))
     tell(verdict)
     return 1 if verdict["wrong"] or verdict.get("differ") or verdict["refused"] else 0
