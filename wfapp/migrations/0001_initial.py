@@ -154,8 +154,8 @@ class Migration(migrations.Migration):
                     "pk",
                     models.CompositePrimaryKey(
                         "shard",
-                        "run_id",
                         "request_id",
+                        "run_id",
                         blank=True,
                         editable=False,
                         primary_key=True,

@@ -309,8 +309,8 @@ class Store(Protocol):
     def inbox_size(self, key: RunKey, limit: int) -> tuple[int, int]:
         """How many arrivals of a run wait and their bytes; looks at no more than `limit` rows."""
 
-    def request_seen(self, namespace: str, workflow_id: str, request_id: str) -> bool:
-        """Whether any run of the workflow id has recorded this request id; asked seldom."""
+    def requested_runs(self, namespace: str, workflow_id: str, request_id: str) -> Sequence[str]:
+        """The runs of the workflow id that have kept this request id, by their ids."""
 
     def withdraw_inbox(self, key: RunKey, item_id: int, journal: Sequence[Journal] = ()) -> bool:
         """Take an arrival back and journal it; False, and nothing done, when it was taken in."""
