@@ -77,6 +77,8 @@ class RunHead:
     key: RunKey
     status: WorkflowExecutionStatus
     task_started: bool
+    #: the run's code is about to learn that it is to cancel: none of its activities begins
+    cancel_unseen: bool
     next_event_id: int
     workflow_type: str
     task_queue: str
@@ -362,6 +364,10 @@ class Store(Protocol):
 
 class Dispatcher(Protocol):
     """Tells workers and waiting readers. Never raises, never blocks long; may lose anything."""
+
+    #: whether `worker_seen` is right at once, because workers stand in a list while they live;
+    #: else they are seen only when they ask for work
+    lists_workers: bool
 
     def dispatch(self, effects: Sequence[Effect]) -> None:
         """Announce, after the commit."""

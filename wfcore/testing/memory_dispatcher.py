@@ -23,6 +23,7 @@ class MemoryDispatcher:
     `on_dispatch` sees every effect that is announced, for simulators that deliver messages.
     """
 
+    lists_workers = False
     #: How long ago a worker may have asked to count as seen.
     RECENT = timedelta(seconds=30)
     #: Announcements of a queue that are kept for who comes to wait.

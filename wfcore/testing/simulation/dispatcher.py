@@ -37,6 +37,7 @@ class Message:
 class SimulatedDispatcher:
     """The `Dispatcher` port of a simulation; workers take messages from it."""
 
+    lists_workers = False
     #: How long ago a worker may have asked to count as seen.
     RECENT = timedelta(seconds=30)
 

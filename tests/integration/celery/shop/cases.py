@@ -3,6 +3,7 @@
 """
 
 import asyncio
+import contextlib
 import os
 from datetime import timedelta
 
@@ -77,20 +78,24 @@ class Summing:
         self._values.append(value)
 
     @workflow.run
-    async def run(self, left: int, per_run: int, total: int, order: list[int]) -> list[int]:
-        """`order` has the last value of each sender; values are sender * 1_000_000 + number."""
-        await workflow.wait_condition(lambda: len(self._values) >= min(per_run, left))
-        taken = 0
-        while taken < len(self._values):
-            sender, number = divmod(self._values[taken], 1_000_000)
-            if number <= order[sender]:
+    async def run(
+        self, left: int, per_run: int, total: int, order: list[int], waiting: list[int]
+    ) -> list[int]:
+        """`order` has the last number of each sender, `waiting` the values that the run before did
+        not take; values are sender * 1_000_000 + number.
+        """
+        self._values[:0] = waiting
+        wanted = min(per_run, left)
+        await workflow.wait_condition(lambda: len(self._values) >= wanted)
+        for value in self._values[:wanted]:
+            sender, number = divmod(value, 1_000_000)
+            if number != order[sender] + 1:
                 return [-1, sender, order[sender], number]
             order[sender] = number
             total += number
-            taken += 1
-        left -= taken
-        if left > 0:
-            workflow.continue_as_new(args=[left, per_run, total, order])
+        if left > wanted:
+            rest = self._values[wanted:]
+            workflow.continue_as_new(args=[left - wanted, per_run, total, order, rest])
         return [total]
 
 
@@ -111,10 +116,8 @@ class Polls:
             done = await workflow.execute_activity(
                 activities.one_more, done, start_to_close_timeout=MINUTE
             )
-            try:
+            with contextlib.suppress(TimeoutError):
                 await workflow.wait_condition(lambda: self._woken, timeout=timedelta(seconds=10))
-            except TimeoutError:
-                pass
             self._woken = False
             if heeds and workflow.info().is_continue_as_new_suggested():
                 workflow.continue_as_new(args=[rounds, done, heeds])
