@@ -5,18 +5,25 @@ VENV ?= .venv
 STACK ?= server
 PYTEST_ARGS ?=
 OUT ?= build/conformance
+# Seeds and size of the random programs; all of them with Celery take another half hour.
+RANDOM_MEMORY ?= 1-60:12 61-500:12 501-600:40
+RANDOM_CELERY ?= 1-60:12
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed.txt
-SUITES := unit integration conformance simulation mutations e2e
+SUITES := unit integration features conformance simulation mutations e2e
 
 # Two cores: parallel where tests wait for servers, in order where they start processes of their own.
 XDIST_unit :=
 XDIST_integration := -n 2
+XDIST_features := -n 2
 XDIST_conformance := -n 2
 XDIST_simulation := -n 2
 XDIST_mutations := -n 2
 XDIST_e2e :=
+
+# The features' outcomes, for people and for JUnit's readers.
+ARGS_features := -p tests.features.report --features-report docs/features.md --junitxml build/features.xml
 
 .PHONY: help venv demo test check check-lint check-types check-imports check-migrations check-django check-spelling
 .PHONY: conformance bench coverage lock format clean
@@ -50,18 +57,23 @@ demo: venv
 
 test: $(SUITES:%=test-%)
 
-# Leaves the histories in OUT/memory and OUT/postgres and writes docs/conformance.md.
+# Leaves the histories in OUT/memory, OUT/postgres and OUT/random and writes docs/conformance.md.
 conformance: venv
 	for ports in memory postgres; do \
 	  $(BIN)/python -m tests.conformance.run_scenarios --ports $$ports --out $(OUT) || exit 1; done
+	for chosen in $(RANDOM_MEMORY:%=memory:%) $(RANDOM_CELERY:%=celery:%); do \
+	  set -- $$(echo $$chosen | tr : ' '); \
+	  $(BIN)/python -m tests.conformance.run_random --ports $$1 --seeds $$2 --size $$3 --out $(OUT) \
+	    || exit 1; done
 	$(BIN)/python -m tests.conformance.report $(OUT)
-	$(BIN)/python -m pytest tests/conformance --ignore tests/conformance/test_scenarios.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/conformance --ignore tests/conformance/test_scenarios.py \
+	  --ignore tests/conformance/test_random_programs.py $(PYTEST_ARGS)
 
 # A suite without tests yet is no error; pytest calls it one.
 test-%: venv
 	@if find tests/$* -name 'test_*.py' 2>/dev/null | grep -q .; then \
 	  echo "== $*"; \
-	  $(BIN)/python -m pytest tests/$* $(XDIST_$*) --stack $(STACK) $(PYTEST_ARGS); \
+	  $(BIN)/python -m pytest tests/$* $(XDIST_$*) $(ARGS_$*) --stack $(STACK) $(PYTEST_ARGS); \
 	else echo "== $*: no tests"; fi
 
 # `make -k check` goes on after a failure.

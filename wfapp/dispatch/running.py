@@ -9,6 +9,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from celery.exceptions import TimeLimitExceeded
@@ -20,7 +21,7 @@ from wfapp.dispatch.connections import (
     surviving,
     thread_connections,
 )
-from wfapp.dispatch.following import following
+from wfapp.dispatch.following import end_of_code, following
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
@@ -48,12 +49,15 @@ from wfcore.protocol.rpc.activity_tasks import (
 from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskCompletedResponse,
+    RespondWorkflowTaskFailedRequest,
+    RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import tokens
 from wfcore.service.ports import Dispatcher, QueryTask, RunBusyError
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import (
+    MAX_HEARTBEAT_THROTTLE,
     ActivityTaskRunner,
     Alarms,
     InstanceCache,
@@ -82,10 +86,12 @@ class TaskWorker:
         draining: whether this worker takes nothing more; work is then announced again.
         sends_itself: whether an activity of this type has messages of its own name.
         serves: whether this worker takes workflow tasks of a task queue.
+        client: gives async activities of a namespace their client.
         build_id: of this worker's code, recorded with each workflow task.
         alarms: when heartbeats are sent; by default in threads of their own.
         workflow_interceptors: hooks of workflows alone.
         local_activities: so many run at once, in threads of this process.
+        max_heartbeat_throttle: heartbeats of an activity are sent at least this often.
     """
 
     def __init__(
@@ -101,12 +107,13 @@ class TaskWorker:
         draining: Callable[[], bool],
         sends_itself: Callable[[str], bool],
         serves: Callable[[str], bool],
-        client: Any = None,
+        client: Callable[[str], Any] | None = None,
         interceptors: Sequence[Interceptor] = (),
         workflow_interceptors: Sequence[Interceptor] = (),
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
         local_activities: int = LOCAL_ACTIVITIES,
+        max_heartbeat_throttle: timedelta = MAX_HEARTBEAT_THROTTLE,
         alarms: Alarms | None = None,
     ) -> None:
         self._service = service
@@ -127,6 +134,7 @@ class TaskWorker:
         self._alarms = alarms
         self._cache = InstanceCache(cache_size)
         self._local_activities = local_activities
+        self._max_heartbeat_throttle = max_heartbeat_throttle
         self._workflows: dict[str, WorkflowTaskRunner] = {}
         self._local: dict[str, LocalActivityRunner] = {}
         self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
@@ -278,6 +286,7 @@ class TaskWorker:
                 raise ApplicationError(
                     error.message, type=type(error).__name__, non_retryable=True
                 ) from error
+            end_of_code()
             self._service.respond_activity_task_completed(
                 RespondActivityTaskCompletedRequest(
                     task_token=task.task_token,
@@ -310,7 +319,7 @@ class TaskWorker:
             self._local[namespace] = LocalActivityRunner(
                 self._registry,
                 self._converter,
-                self._client,
+                self._client(namespace) if self._client else None,
                 self._interceptors,
                 namespace=namespace,
                 max_concurrent=self._local_activities,
@@ -326,26 +335,49 @@ class TaskWorker:
                 self._registry,
                 self._converter,
                 self._identity(),
-                self._client,
+                self._client(namespace) if self._client else None,
                 self._interceptors,
                 namespace=namespace,
                 task_queue=task_queue,
+                max_heartbeat_throttle_interval=self._max_heartbeat_throttle,
                 alarms=self._alarms,
             )
             self._activities.setdefault(key, runner)  # another thread may have come first
         return self._activities[key]
 
 
+#: answers that a runner gives when an activity's code has ended
+_ENDS = frozenset(
+    {
+        "respond_activity_task_completed",
+        "respond_activity_task_failed",
+        "respond_activity_task_canceled",
+    }
+)
+
+
 class _OwnService(Surviving):
     """The service for runners: tasks that follow at once are claimed for this process too, and
-    heartbeats, which threads of their own send, keep no connections.
+    what threads of their own report, heartbeats and code that hangs, keeps no connections.
     """
 
     def __init__(self, service: WorkflowService, *, alias: str, owner: Callable[[], str]) -> None:
         super().__init__(service, alias=alias)
         self._complete = service.respond_workflow_task_completed
+        self._fail = service.respond_workflow_task_failed
         self._beat = service.record_activity_task_heartbeat
         self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        call = super().__getattr__(name)
+        if name not in _ENDS:
+            return call
+
+        def end(request: Any) -> Any:
+            end_of_code()
+            return call(request)
+
+        return end
 
     def record_activity_task_heartbeat(
         self, request: RecordActivityTaskHeartbeatRequest
@@ -353,6 +385,17 @@ class _OwnService(Surviving):
         """As the service's; the connection ends, since the next one may be a minute away."""
         try:
             return surviving(lambda: self._beat(request), alias=self._alias)
+        finally:
+            leave_connection(self._alias)
+
+    def respond_workflow_task_failed(
+        self, request: RespondWorkflowTaskFailedRequest
+    ) -> RespondWorkflowTaskFailedResponse:
+        """As the service's; the connection ends, since code that hangs is reported by a thread that
+        ends then too.
+        """
+        try:
+            return surviving(lambda: self._fail(request), alias=self._alias)
         finally:
             leave_connection(self._alias)
 
