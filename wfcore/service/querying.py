@@ -37,6 +37,8 @@ from wfcore.service.tokens import QueryToken
 
 #: How long a query waits when its caller doesn't say.
 DEFAULT_TIMEOUT = timedelta(seconds=10)
+#: How long a question waits for its answer before it is asked once more; doubled each time.
+ASK_AGAIN_AFTER = timedelta(seconds=3)
 #: How long nobody may ask for work of a queue before a question to it is given up.
 NO_WORKER_AFTER = timedelta(seconds=30)
 #: The same for a run that has not yet begun, where it is known at once who works.
@@ -208,15 +210,22 @@ def _ask(
         query=question,
     )
     host.dispatcher.dispatch_query(task)
+    patience, give_up_at = ASK_AGAIN_AFTER, host.store.now() + NO_WORKER_AFTER
     try:
-        while (left := until - host.store.now()) > timedelta():
-            answer = host.dispatcher.wait_answer(task.query_id, min(left, NO_WORKER_AFTER))
+        while (left := until - (now := host.store.now())) > timedelta():
+            if now >= give_up_at:
+                if not host.dispatcher.worker_seen(key.namespace, queue):
+                    raise FailedPreconditionError(
+                        "no poller seen for task queue recently, worker may be down"
+                    )
+                give_up_at = now + NO_WORKER_AFTER
+            wait = min(left, patience, give_up_at - now)
+            answer = host.dispatcher.wait_answer(task.query_id, wait)
             if answer is not None:
                 return answer
-            if left >= NO_WORKER_AFTER and not host.dispatcher.worker_seen(key.namespace, queue):
-                raise FailedPreconditionError(
-                    "no poller seen for task queue recently, worker may be down"
-                )
+            if wait == patience:
+                host.dispatcher.dispatch_query(task)  # the first one may be lost
+                patience *= 2
         raise _too_late()
     finally:
         host.dispatcher.forget_query(task.query_id)

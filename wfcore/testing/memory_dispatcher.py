@@ -105,7 +105,7 @@ class MemoryDispatcher:
 
     def dispatch_query(self, task: QueryTask) -> None:
         with self._changed:
-            self._answers[task.query_id] = None
+            self._answers.setdefault(task.query_id, None)
             self._questions.setdefault((task.namespace, task.task_queue), deque()).append(task)
             self._changed.notify_all()
 

@@ -1,5 +1,5 @@
-"""S14: a loop whose history grows for ever, in virtual time. It sees how long its history is, is told
-when to continue as new, and ends at the limit with a reason if it doesn't; nothing gets slow.
+"""S14: a loop whose history grows for ever, in virtual time. It is told when to continue as new and
+ends at the limit with a reason if it doesn't; nothing gets slow.
 
 Parking a run at the limit, instead of terminating it as Temporal does, does not exist.
 """

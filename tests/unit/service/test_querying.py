@@ -22,6 +22,7 @@ from wfcore.protocol.payloads import Payloads
 from wfcore.protocol.rpc.info import WorkflowQuery
 from wfcore.protocol.rpc.workflow_tasks import RespondQueryTaskCompletedRequest
 from wfcore.protocol.rpc.workflows import QueryWorkflowRequest, QueryWorkflowResponse
+from wfcore.service import querying
 from wfcore.service.ports import QueryTask
 from wfcore.testing.memory_ports import SimulatedClock
 
@@ -257,3 +258,22 @@ def test_a_run_that_a_worker_may_still_begin_is_waited_for() -> None:
     workflow_id, _ = probe.run()
     with pytest.raises(DeadlineExceededError):
         ask(probe, workflow_id, timeout=2.5)
+
+
+def test_a_question_that_got_lost_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(querying, "ASK_AGAIN_AFTER", timedelta(seconds=0.1))
+    probe = waiting_probe()
+    workflow_id, _ = probe.idle()
+    send, lost = probe.dispatcher.dispatch_query, list[QueryTask]()
+
+    def lose_first(task: QueryTask) -> None:
+        if lost:
+            send(task)
+        else:
+            lost.append(task)
+
+    probe.dispatcher.dispatch_query = lose_first  # type: ignore[method-assign]
+    asked = apart(lambda: ask(probe, workflow_id))
+    question = next_question(probe)
+    answered(probe, question)
+    assert asked.result(PATIENCE).query_rejected is None

@@ -114,7 +114,7 @@ class SimulatedDispatcher:
         """Simulated workers come back by themselves."""
 
     def dispatch_query(self, task: QueryTask) -> None:
-        self._answers[task.query_id] = None
+        self._answers.setdefault(task.query_id, None)
         self._send(task)
 
     def take_query(self, namespace: str, task_queue: str) -> QueryTask | None:
