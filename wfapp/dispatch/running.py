@@ -237,6 +237,10 @@ class TaskWorker:
         for local in list(self._local.values()):
             local.begin_shutdown()
 
+    def forget(self) -> None:
+        """Throw out the live instances of all runs, as the end of the process does."""
+        self._cache.clear()
+
     # --- the parts -------------------------------------------------------------------------------
 
     def _hand_back(self, effect: Effect) -> bool:
