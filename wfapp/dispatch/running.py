@@ -21,7 +21,7 @@ from wfapp.dispatch.connections import (
     surviving,
     thread_connections,
 )
-from wfapp.dispatch.following import following
+from wfapp.dispatch.following import end_of_code, following
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
@@ -49,6 +49,8 @@ from wfcore.protocol.rpc.activity_tasks import (
 from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskCompletedResponse,
+    RespondWorkflowTaskFailedRequest,
+    RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import tokens
 from wfcore.service.ports import Dispatcher, QueryTask, RunBusyError
@@ -284,6 +286,7 @@ class TaskWorker:
                 raise ApplicationError(
                     error.message, type=type(error).__name__, non_retryable=True
                 ) from error
+            end_of_code()
             self._service.respond_activity_task_completed(
                 RespondActivityTaskCompletedRequest(
                     task_token=task.task_token,
@@ -343,16 +346,38 @@ class TaskWorker:
         return self._activities[key]
 
 
+#: answers that a runner gives when an activity's code has ended
+_ENDS = frozenset(
+    {
+        "respond_activity_task_completed",
+        "respond_activity_task_failed",
+        "respond_activity_task_canceled",
+    }
+)
+
+
 class _OwnService(Surviving):
     """The service for runners: tasks that follow at once are claimed for this process too, and
-    heartbeats, which threads of their own send, keep no connections.
+    what threads of their own report, heartbeats and code that hangs, keeps no connections.
     """
 
     def __init__(self, service: WorkflowService, *, alias: str, owner: Callable[[], str]) -> None:
         super().__init__(service, alias=alias)
         self._complete = service.respond_workflow_task_completed
+        self._fail = service.respond_workflow_task_failed
         self._beat = service.record_activity_task_heartbeat
         self._owner = owner
+
+    def __getattr__(self, name: str) -> Any:
+        call = super().__getattr__(name)
+        if name not in _ENDS:
+            return call
+
+        def end(request: Any) -> Any:
+            end_of_code()
+            return call(request)
+
+        return end
 
     def record_activity_task_heartbeat(
         self, request: RecordActivityTaskHeartbeatRequest
@@ -360,6 +385,17 @@ class _OwnService(Surviving):
         """As the service's; the connection ends, since the next one may be a minute away."""
         try:
             return surviving(lambda: self._beat(request), alias=self._alias)
+        finally:
+            leave_connection(self._alias)
+
+    def respond_workflow_task_failed(
+        self, request: RespondWorkflowTaskFailedRequest
+    ) -> RespondWorkflowTaskFailedResponse:
+        """As the service's; the connection ends, since code that hangs is reported by a thread that
+        ends then too.
+        """
+        try:
+            return surviving(lambda: self._fail(request), alias=self._alias)
         finally:
             leave_connection(self._alias)
 

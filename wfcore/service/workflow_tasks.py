@@ -148,6 +148,8 @@ def complete(
         namespace_id=validation.namespace(host, token.namespace).namespace_id,
     )
     state, answer, updates = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
+    if answer.saw_cancel:
+        activity_tasks.announce_again(host, key)
     task = None
     if answer.claim is not None:
         known = answer.reset_event_id or token.started_event_id
