@@ -71,6 +71,8 @@ class Config:
     workflow_queues: bool = True
     #: local activities that a worker process runs at once, each in a thread
     local_activities: int = 20
+    #: a worker goes on with an activity that its workflow task schedules, without a message
+    eager_activities: bool = True
     #: how long a transaction waits for another one that holds the same run or workflow id
     lock_wait: timedelta = START_WAIT
     #: how long a client's call outside of a transaction waits for a database that is away

@@ -283,6 +283,7 @@ def _make_worker() -> TaskWorker:
         workflow_interceptors=[CeleryRoutes(lambda name: get_registry().has_route(name))],
         build_id=config().build_id,
         local_activities=config().local_activities,
+        eager=HOST.serves_activities if config().eager_activities else None,
     )
 
 

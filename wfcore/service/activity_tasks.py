@@ -29,6 +29,7 @@ from wfcore.protocol.rpc.activity_tasks import (
 )
 from wfcore.service import tokens, validation
 from wfcore.service.arriving import Outcome, arrive
+from wfcore.service.follow import Follow
 from wfcore.service.host import Host
 from wfcore.service.polling import POLL_TRIES, check_poll
 from wfcore.service.ports import RunKey
@@ -149,7 +150,7 @@ def heartbeat(
 
 
 def complete(
-    host: Host, request: RespondActivityTaskCompletedRequest
+    host: Host, request: RespondActivityTaskCompletedRequest, *, follow: Follow | None = None
 ) -> RespondActivityTaskCompletedResponse:
     """The activity succeeded."""
     token = _token(host, request.task_token, request.namespace)
@@ -158,12 +159,13 @@ def complete(
         token,
         lambda row, now: activity.complete(row, now, request.result, request.identity, host.limits),
         late="result",
+        follow=follow,
     )
     return RespondActivityTaskCompletedResponse()
 
 
 def fail(
-    host: Host, request: RespondActivityTaskFailedRequest
+    host: Host, request: RespondActivityTaskFailedRequest, *, follow: Follow | None = None
 ) -> RespondActivityTaskFailedResponse:
     """The attempt failed; its retry policy says what follows."""
     token = _token(host, request.task_token, request.namespace)
@@ -179,12 +181,13 @@ def fail(
             host.limits,
         ),
         late="failure",
+        follow=follow,
     )
     return RespondActivityTaskFailedResponse()
 
 
 def cancel(
-    host: Host, request: RespondActivityTaskCanceledRequest
+    host: Host, request: RespondActivityTaskCanceledRequest, *, follow: Follow | None = None
 ) -> RespondActivityTaskCanceledResponse:
     """The attempt ended because it was asked to."""
     token = _token(host, request.task_token, request.namespace)
@@ -193,6 +196,7 @@ def cancel(
         token,
         lambda row, now: activity.cancel(row, now, request.details, request.identity),
         late="cancellation",
+        follow=follow,
     )
     return RespondActivityTaskCanceledResponse()
 
@@ -205,26 +209,38 @@ def _token(host: Host, task_token: bytes, namespace: str) -> ActivityToken:
     return token
 
 
-def _decide(host: Host, token: ActivityToken, take: Decide, *, late: str = "") -> Decision:
+def _decide(
+    host: Host,
+    token: ActivityToken,
+    take: Decide,
+    *,
+    late: str = "",
+    follow: Follow | None = None,
+) -> Decision:
     """Decide about the attempt that a token names.
 
     `late` names what is journalled when the attempt is over.
     """
     key = RunKey(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
     try:
-        return decide(host, lambda: _attempt(host, key, token), take)
+        return decide(host, lambda: _attempt(host, key, token), take, follow)
     except NotFoundError:
         if late:
             _journal_late(host, token, late)
         raise
 
 
-def decide(host: Host, find: Callable[[], PendingActivity], take: Decide) -> Decision:
+def decide(
+    host: Host,
+    find: Callable[[], PendingActivity],
+    take: Decide,
+    follow: Follow | None = None,
+) -> Decision:
     """Find an activity, decide, and carry the decision out; anew when the row changed meanwhile."""
     for _ in range(TRIES):
         row = find()
         decision = take(row, host.store.now())
-        if carry_out(host, row, decision):
+        if carry_out(host, row, decision, follow=follow):
             return decision
     raise AbortedError("the activity changes too fast; repeat the call")
 
@@ -246,11 +262,17 @@ def _attempt(host: Host, key: RunKey, token: ActivityToken) -> PendingActivity:
 
 
 def carry_out(
-    host: Host, row: PendingActivity, decision: Decision, *, wait: timedelta | None = None
+    host: Host,
+    row: PendingActivity,
+    decision: Decision,
+    *,
+    wait: timedelta | None = None,
+    follow: Follow | None = None,
 ) -> bool:
     """Store what was decided about a row; False when the row changed meanwhile."""
     if decision.item is not None:
-        outcome = arrive(host, _key(row), Arrive(item=decision.item, closes=row), wait=wait)
+        fact = Arrive(item=decision.item, closes=row)
+        outcome = arrive(host, _key(row), fact, wait=wait, follow=follow)
         if outcome is Outcome.CLOSED:
             raise validation.completed()
         if outcome is Outcome.STALE:
