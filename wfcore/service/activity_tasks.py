@@ -87,6 +87,7 @@ def _claim_row(
         return PollActivityTaskQueueResponse()
     if decision.row is not row and not _replace(host, row, decision):
         return PollActivityTaskQueueResponse()
+    host.recent.claimed(decision.row)
     head = host.store.head(row.namespace, row.workflow_id, row.run_id)
     return task(host, decision.row, head.workflow_type if head is not None else "")
 
@@ -95,7 +96,9 @@ def task(host: Host, row: PendingActivity, workflow_type: str) -> PollActivityTa
     """What a worker gets for a claimed attempt."""
     key = _key(row)
     event_id = row.scheduled_event_id
-    events = host.store.read_events(key, first=event_id, last=event_id)
+    events = host.recent.events(key.run_id, event_id, event_id)
+    if events is None:
+        events = host.store.read_events(key, first=event_id, last=event_id)
     scheduled = events[0].attributes if events else None
     if not isinstance(scheduled, ActivityTaskScheduled):
         raise NotFoundError(f"event {event_id} of run {row.run_id} schedules no activity")
@@ -160,6 +163,7 @@ def complete(
         lambda row, now: activity.complete(row, now, request.result, request.identity, host.limits),
         late="result",
         follow=follow,
+        claimed=host.recent.take_claimed(token.run_id, token.scheduled_event_id, token.attempt),
     )
     return RespondActivityTaskCompletedResponse()
 
@@ -216,14 +220,21 @@ def _decide(
     *,
     late: str = "",
     follow: Follow | None = None,
+    claimed: PendingActivity | None = None,
 ) -> Decision:
     """Decide about the attempt that a token names.
 
-    `late` names what is journalled when the attempt is over.
+    `late` names what is journalled when the attempt is over. `claimed` is the row as it was when
+    this process took the attempt, for decisions that don't look at what a heartbeat changes.
     """
+    rows = [claimed] if claimed is not None else []
     key = RunKey(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
+
+    def find() -> PendingActivity:
+        return rows.pop() if rows else _attempt(host, key, token)
+
     try:
-        return decide(host, lambda: _attempt(host, key, token), take, follow)
+        return decide(host, find, take, follow)
     except NotFoundError:
         if late:
             _journal_late(host, token, late)

@@ -173,6 +173,8 @@ def complete(
         if not before:
             raise
         return RespondWorkflowTaskCompletedResponse(activity_tasks=before)
+    for row in answer.activities:
+        host.recent.claimed(row)
     task = None
     if answer.claim is not None:
         known = answer.reset_event_id or token.started_event_id
@@ -242,7 +244,10 @@ def _task(
 ) -> PollWorkflowTaskQueueResponse:
     """What a worker gets. While its claim stands nothing else is written to the history."""
     recorded = state.recorded
-    events = host.store.read_events(key, first=after_event_id + 1, last=recorded.next_event_id - 1)
+    first, last = after_event_id + 1, recorded.next_event_id - 1
+    events = host.recent.events(key.run_id, first, last)
+    if events is None:
+        events = list(host.store.read_events(key, first=first, last=last))
     if not claimed.stored:
         events += visible_tail(state)
     started_at = claimed.started_at or claimed.scheduled_at
