@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from wfcore.history.state import PendingActivity, Recorded
+from wfcore.history.state import PendingActivity
 from wfcore.protocol.events import HistoryEvent
 
 RUNS = 256
@@ -37,20 +37,20 @@ class Recent:
         self._tails: OrderedDict[str, _Tail] = OrderedDict()
         self._activities: OrderedDict[tuple[str, int], PendingActivity] = OrderedDict()
 
-    def wrote(self, recorded: Recorded, events: Sequence[HistoryEvent]) -> None:
-        """These events have been committed; they are the last of their run."""
+    def wrote(self, run_id: str, events: Sequence[HistoryEvent], history_bytes: int) -> None:
+        """These events have been committed, and the history has this size now."""
         with self._lock:
-            before = self._tails.pop(recorded.run_id, None)
-            tail = _Tail(next_event_id=recorded.next_event_id, history_bytes=recorded.history_bytes)
-            if before is not None and events and before.next_event_id == events[0].event_id:
+            before = self._tails.pop(run_id, None)
+            tail = _Tail(next_event_id=events[-1].event_id + 1, history_bytes=history_bytes)
+            if before is not None and before.next_event_id == events[0].event_id:
                 tail.events = [*before.events, *events]
-                tail.bytes = before.bytes + recorded.history_bytes - before.history_bytes
-            elif events and recorded.history_bytes <= BYTES:
+                tail.bytes = before.bytes + history_bytes - before.history_bytes
+            elif history_bytes <= BYTES:
                 tail.events = list(events)
-                tail.bytes = recorded.history_bytes
+                tail.bytes = history_bytes
             if tail.bytes > BYTES or len(tail.events) > EVENTS:
                 tail.events, tail.bytes = [], 0
-            self._tails[recorded.run_id] = tail
+            self._tails[run_id] = tail
             while len(self._tails) > RUNS:
                 self._tails.popitem(last=False)
 
