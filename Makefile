@@ -8,15 +8,19 @@ OUT ?= build/conformance
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed.txt
-SUITES := unit integration conformance simulation mutations e2e
+SUITES := unit integration features conformance simulation mutations e2e
 
 # Two cores: parallel where tests wait for servers, in order where they start processes of their own.
 XDIST_unit :=
 XDIST_integration := -n 2
+XDIST_features := -n 2
 XDIST_conformance := -n 2
 XDIST_simulation := -n 2
 XDIST_mutations := -n 2
 XDIST_e2e :=
+
+# The features' outcomes, for people and for JUnit's readers.
+ARGS_features := -p tests.features.report --features-report docs/features.md --junitxml build/features.xml
 
 .PHONY: help venv demo test check check-lint check-types check-imports check-migrations check-django check-spelling
 .PHONY: conformance bench coverage lock format clean
@@ -61,7 +65,7 @@ conformance: venv
 test-%: venv
 	@if find tests/$* -name 'test_*.py' 2>/dev/null | grep -q .; then \
 	  echo "== $*"; \
-	  $(BIN)/python -m pytest tests/$* $(XDIST_$*) --stack $(STACK) $(PYTEST_ARGS); \
+	  $(BIN)/python -m pytest tests/$* $(XDIST_$*) $(ARGS_$*) --stack $(STACK) $(PYTEST_ARGS); \
 	else echo "== $*: no tests"; fi
 
 # `make -k check` goes on after a failure.

@@ -1,4 +1,4 @@
-"""The workloads as workflows."""
+"""The workloads and the big runs as workflows."""
 
 import asyncio
 from datetime import timedelta
@@ -9,6 +9,8 @@ with workflow.unsafe.imports_passed_through():
     from benchmarks.activities import step
 
 LIMIT = timedelta(seconds=60)
+#: activities of a round of a big history
+PER_ROUND = 10
 
 
 async def one(place: int) -> float:
@@ -80,3 +82,57 @@ class Counter:
     async def run(self, expected: int) -> int:
         await workflow.wait_condition(lambda: self._count >= expected)
         return self._total
+
+
+@workflow.defn(name="big_history")
+class BigHistory:
+    """Rounds of activities until the history has so many events."""
+
+    @workflow.run
+    async def run(self, events: int) -> int:
+        done = 0
+        while workflow.info().get_current_history_length() < events:
+            await asyncio.gather(*(one(done + place) for place in range(PER_ROUND)))
+            done += PER_ROUND
+        return done
+
+
+@workflow.defn(name="many_activities")
+class ManyActivities:
+    """All activities pending at once."""
+
+    @workflow.run
+    async def run(self, count: int) -> int:
+        return len(await asyncio.gather(*map(one, range(count))))
+
+
+@workflow.defn(name="small_child")
+class SmallChild:
+    """Waits once, so that all of them are open before the first ends."""
+
+    @workflow.run
+    async def run(self, place: int, wait_seconds: float) -> int:
+        await workflow.sleep(timedelta(seconds=wait_seconds))
+        return place
+
+
+@workflow.defn(name="many_children")
+class ManyChildren:
+    """All children pending at once."""
+
+    @workflow.run
+    async def run(self, count: int, wait_seconds: float) -> int:
+        children = await asyncio.gather(
+            *(
+                workflow.start_child_workflow(
+                    SmallChild.run,
+                    args=[place, wait_seconds],
+                    id=f"{workflow.info().workflow_id}-{place}",
+                )
+                for place in range(count)
+            )
+        )
+        results = await asyncio.gather(*children)
+        if results != list(range(count)):
+            raise AssertionError("the children's results are in another order")
+        return len(results)

@@ -16,7 +16,7 @@ import pytest
 
 from tools.services import Services
 
-SUITES = ("unit", "integration", "conformance", "simulation", "mutations", "e2e")
+SUITES = ("unit", "integration", "conformance", "simulation", "mutations", "features", "e2e")
 SERVICES = pytest.StashKey[Services]()
 TESTS = Path(__file__).parent
 

@@ -39,18 +39,7 @@ def get_client(namespace: str = "") -> "WorkflowClient":
 
 def get_async_client(namespace: str = "") -> core.Client:
     """Temporal's client over the project's database and broker."""
-    name = namespace or config().namespace
-    return wiring.part(f"async client {name}", lambda: _make(name, AsyncCalls(wiring.get_store)))
-
-
-def _make(namespace: str, calls: core.Calls) -> core.Client:
-    return core.Client(
-        wiring.get_service(),
-        namespace=namespace,
-        data_converter=wiring.get_converter(),
-        identity=config().identity or None,
-        calls=calls,
-    )
+    return wiring.get_async_client(namespace or config().namespace)
 
 
 class WorkflowClient:
@@ -58,7 +47,7 @@ class WorkflowClient:
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
-        self._inline = _make(namespace, InlineCalls(wiring.get_store()))
+        self._inline = wiring.make_client(namespace, InlineCalls(wiring.get_store()))
 
     def start_workflow(
         self,
@@ -539,12 +528,14 @@ def _limited(client: core.Client, timeout: timedelta | None) -> core.Client:
     """The same client, whose calls are given up after that time."""
     if timeout is None:
         return client
-    return _make(client.namespace, InlineCalls(wiring.get_store(), deadline_in(timeout)))
+    return wiring.make_client(
+        client.namespace, InlineCalls(wiring.get_store(), deadline_in(timeout))
+    )
 
 
 def _asynchronous(client: core.Client, timeout: timedelta | None = None) -> core.Client:
     """A client for coroutines."""
-    return _make(client.namespace, AsyncCalls(wiring.get_store, deadline_in(timeout)))
+    return wiring.make_client(client.namespace, AsyncCalls(wiring.get_store, deadline_in(timeout)))
 
 
 def _record(call: Callable[[], T], detached: bool) -> T:

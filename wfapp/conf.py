@@ -73,6 +73,8 @@ class Config:
     local_activities: int = 20
     #: a worker goes on with an activity that its workflow task schedules, without a message
     eager_activities: bool = True
+    #: an activity's heartbeats are sent at least this often, whatever its heartbeat timeout
+    max_heartbeat_throttle: timedelta = timedelta(seconds=60)
     #: how long a transaction waits for another one that holds the same run or workflow id
     lock_wait: timedelta = START_WAIT
     #: how long a client's call outside of a transaction waits for a database that is away

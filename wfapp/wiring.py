@@ -17,6 +17,7 @@ from django.utils.module_loading import import_string
 
 from wfapp.conf import config
 from wfapp.dispatch.broker import BrokerLink, Circuit
+from wfapp.dispatch.calls import AsyncCalls
 from wfapp.dispatch.claims import Health, Judge, LeaseKeeper, LeaseTable, Process
 from wfapp.dispatch.connections import leave_connection
 from wfapp.dispatch.discovery import ProjectRegistry
@@ -29,6 +30,7 @@ from wfapp.dispatch.resending import EpochWatch, LostMessages
 from wfapp.dispatch.routes import CeleryRoutes
 from wfapp.dispatch.running import TaskWorker
 from wfapp.store import DjangoStore
+from wfcore.client import Calls, Client
 from wfcore.converter import DataConverter
 from wfcore.service.ids import RandomIds
 from wfcore.service.workflow_service import WorkflowService
@@ -159,6 +161,22 @@ def get_service() -> WorkflowService:
     )
 
 
+def make_client(namespace: str, calls: Calls) -> Client:
+    """A client of the service that makes its calls so."""
+    return Client(
+        get_service(),
+        namespace=namespace,
+        data_converter=get_converter(),
+        identity=config().identity or None,
+        calls=calls,
+    )
+
+
+def get_async_client(namespace: str) -> Client:
+    """Temporal's client over the project's database and broker."""
+    return part(f"async client {namespace}", lambda: make_client(namespace, AsyncCalls(get_store)))
+
+
 def get_registry() -> ProjectRegistry:
     """The workflows and activities of the installed apps."""
     return part("registry", lambda: ProjectRegistry.discover(get_celery_app()))
@@ -281,9 +299,11 @@ def _make_worker() -> TaskWorker:
         serves=HOST.serves_workflows,
         sends_itself=lambda name: get_registry().celery_queue(name) is not None,
         workflow_interceptors=[CeleryRoutes(lambda name: get_registry().has_route(name))],
+        client=get_async_client,
         build_id=config().build_id,
         local_activities=config().local_activities,
         eager=HOST.serves_activities if config().eager_activities else None,
+        max_heartbeat_throttle=config().max_heartbeat_throttle,
     )
 
 

@@ -3,14 +3,15 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conformance import scope
+from tests.conformance.conftest import Ran
 
-ROOT = Path(__file__).resolve().parents[2]
-RECORDED = ROOT / "tests" / "conformance" / "recorded"
+RECORDED = Path(__file__).resolve().parent / "recorded"
 
 
 def in_scope() -> set[str]:
@@ -25,28 +26,13 @@ def in_scope() -> set[str]:
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("ports", ["memory", "postgres"])
-def test_histories_are_the_servers(ports: str, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.conformance.run_scenarios",
-            "--ports",
-            ports,
-            "--out",
-            tmp_path,
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    verdicts = json.loads((tmp_path / ports / "verdicts.json").read_text())
-    differ = {name: found["findings"] for name, found in verdicts.items() if found["findings"]}
+def test_histories_are_the_servers(ports: str, run_scenarios: Callable[[str], Ran]) -> None:
+    ran = run_scenarios(ports)
+    differ = {name: found["findings"] for name, found in ran.verdicts.items() if found["findings"]}
     assert not {name: found for name, found in differ.items() if name not in scope.DIFFERENT}
     assert set(differ) == set(scope.DIFFERENT)
-    assert run.returncode == 0, run.stdout[-4000:] + run.stderr[-4000:]
-    assert set(verdicts) == in_scope()
+    assert ran.returncode == 0, ran.output
+    assert set(ran.verdicts) == in_scope()
 
 
 def test_few_scenarios_differ_and_each_has_a_reason() -> None:

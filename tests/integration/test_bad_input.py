@@ -307,7 +307,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "query holds a NUL",
     ),
     "a NUL in what an operator cancels": (
-        lambda: operating.cancel(
+        lambda: operating.perform(
             operating.view_service(),
             RequestCancelWorkflowExecutionRequest(
                 namespace="default", workflow_execution=WorkflowExecution(workflow_id=NUL)
@@ -318,7 +318,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "workflowExecution.workflowId holds a NUL",
     ),
     "half a pair in what an operator starts": (
-        lambda: operating.start(
+        lambda: operating.perform(
             operating.view_service(),
             StartWorkflowExecutionRequest(namespace="default", workflow_id=HALF),
             operating.Operator(actor="boss"),

@@ -253,7 +253,7 @@ def _signal(run: WorkflowExecution, asked: Any, operator: operating.Operator) ->
         input=encode(wiring.get_converter(), values) if values else None,
         identity=operator.actor,
     )
-    operating.signal(operating.view_service(), request, operator)
+    operating.perform(operating.view_service(), request, operator)
 
 
 def _cancel(run: WorkflowExecution, _asked: Any, operator: operating.Operator) -> None:
@@ -263,7 +263,7 @@ def _cancel(run: WorkflowExecution, _asked: Any, operator: operating.Operator) -
         identity=operator.actor,
         reason=operator.reason,
     )
-    operating.cancel(operating.view_service(), request, operator)
+    operating.perform(operating.view_service(), request, operator)
 
 
 def _terminate(run: WorkflowExecution, _asked: Any, operator: operating.Operator) -> None:
@@ -273,4 +273,4 @@ def _terminate(run: WorkflowExecution, _asked: Any, operator: operating.Operator
         identity=operator.actor,
         reason=operator.reason,
     )
-    operating.terminate(operating.view_service(), request, operator)
+    operating.perform(operating.view_service(), request, operator)

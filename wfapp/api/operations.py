@@ -10,6 +10,7 @@ from typing import Any, get_type_hints
 import msgspec
 from django.http import QueryDict
 
+from wfapp import operating
 from wfapp.presentation.message_json import read_message, read_string, read_text
 from wfcore.exceptions import InvalidArgumentError
 from wfcore.protocol.message import Message
@@ -26,6 +27,12 @@ class Call:
     actor: str = ""
     #: what the client calls itself (the header ``Client-Name`` of Temporal's SDKs and tools)
     client: str = ""
+
+    def perform(self, request: Message | None = None, **options: Any) -> Any:
+        """Do what the request, or another one in its place, asks for; kept in the audit log."""
+        reason = getattr(self.request, "reason", "")
+        operator = operating.Operator(actor=self.actor, reason=reason)
+        return operating.perform(self.service, request or self.request, operator, **options)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

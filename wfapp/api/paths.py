@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 import msgspec
 from django.db import connections
 
-from wfapp import operating
 from wfapp.api import links
 from wfapp.api.operations import Call, Operation
 from wfapp.api.permissions import OPERATE, VIEW, VIEW_PAYLOADS
 from wfapp.api.views import RpcView
 from wfapp.conf import config
+from wfcore.protocol.common import WorkflowExecution
+from wfcore.protocol.enums import EventType
 from wfcore.protocol.events import History
+from wfcore.protocol.metadata import Link
 from wfcore.protocol.rpc.cluster import (
     DescribeNamespaceRequest,
     DescribeNamespaceResponse,
@@ -77,7 +79,7 @@ def _numbered(history: History | None) -> History:
 
 
 def _start(call: Call) -> StartWorkflowExecutionResponse:
-    answer = call.service.start_workflow_execution(call.request)
+    answer: StartWorkflowExecutionResponse = call.perform()
     link = links.started(call.request.namespace, call.request.workflow_id, answer.run_id)
     task = answer.eager_workflow_task
     if task is not None:
@@ -201,13 +203,13 @@ class WorkflowHistoryReverse(RpcView):
 
 def _signal(call: Call) -> SignalWorkflowExecutionResponse:
     request = call.request
-    target = request.workflow_execution
+    target = request.workflow_execution or WorkflowExecution()
     head = call.service.host.store.head(request.namespace, target.workflow_id, target.run_id)
-    answer = call.service.signal_workflow_execution(request)
+    answer: SignalWorkflowExecutionResponse = call.perform()
     run_id = target.run_id or (head.key.run_id if head is not None else "")
     return msgspec.structs.replace(
         answer,
-        link=links.signaled(request.namespace, target.workflow_id, run_id, request.request_id),
+        link=_to_signal(request, target.workflow_id, run_id),
     )
 
 
@@ -215,25 +217,19 @@ def _signal_with_start(call: Call) -> SignalWithStartWorkflowExecutionResponse:
     request = call.request
     if not request.request_id:  # the link names it
         request = msgspec.structs.replace(request, request_id=call.service.host.ids.request_id())
-    answer = call.service.signal_with_start_workflow_execution(request)
+    answer: SignalWithStartWorkflowExecutionResponse = call.perform(request)
     return msgspec.structs.replace(
-        answer,
-        signal_link=links.signaled(
-            request.namespace, request.workflow_id, answer.run_id, request.request_id
-        ),
+        answer, signal_link=_to_signal(request, request.workflow_id, answer.run_id)
     )
 
 
-def _cancel(call: Call) -> RequestCancelWorkflowExecutionResponse:
-    operator = operating.Operator(actor=call.actor, reason=call.request.reason)
-    operating.cancel(call.service, call.request, operator)
-    return RequestCancelWorkflowExecutionResponse()
-
-
-def _terminate(call: Call) -> TerminateWorkflowExecutionResponse:
-    operator = operating.Operator(actor=call.actor, reason=call.request.reason)
-    operating.terminate(call.service, call.request, operator)
-    return TerminateWorkflowExecutionResponse()
+def _to_signal(request: Any, workflow_id: str, run_id: str) -> Link:
+    return links.requested(
+        request.namespace,
+        WorkflowExecution(workflow_id=workflow_id, run_id=run_id),
+        request.request_id,
+        EventType.WORKFLOW_EXECUTION_SIGNALED,
+    )
 
 
 class WorkflowSignal(RpcView):
@@ -293,7 +289,7 @@ class WorkflowCancel(RpcView):
             summary="Ask a run to cancel itself; one that is closed stays as it is.",
             request=RequestCancelWorkflowExecutionRequest,
             response=RequestCancelWorkflowExecutionResponse,
-            run=_cancel,
+            run=Call.perform,
             permissions=(OPERATE,),
             path_fields=_TARGET,
         ),
@@ -309,7 +305,7 @@ class WorkflowTerminate(RpcView):
             summary="End a run at once, without its code.",
             request=TerminateWorkflowExecutionRequest,
             response=TerminateWorkflowExecutionResponse,
-            run=_terminate,
+            run=Call.perform,
             permissions=(OPERATE,),
             path_fields=_TARGET,
         ),

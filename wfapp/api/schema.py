@@ -11,6 +11,7 @@ from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiParameter
 
 from wfapp.api.operations import Operation
+from wfcore.protocol.common import FieldMask
 from wfcore.protocol.enums import WireEnum
 from wfcore.protocol.events import ATTRIBUTES, HistoryEvent
 from wfcore.protocol.message import Message
@@ -24,6 +25,10 @@ _SCALARS: dict[Any, dict[str, Any]] = {
     bytes: {"type": "string", "format": "byte"},
     timedelta: {"type": "string", "pattern": r"^-?\d+(\.\d{1,9})?s$"},
     datetime: {"type": "string", "format": "date-time"},
+    FieldMask: {
+        "type": "string",
+        "description": "Names of fields: startToCloseTimeout,retryPolicy.maximumAttempts",
+    },
 }
 _INT32 = {"type": "integer", "format": "int32"}
 _USER_DATA: dict[Any, dict[str, Any]] = {
@@ -81,6 +86,8 @@ class OperationSchema(AutoSchema):
         return f"{self._operation.summary} Needs {needed}."
 
     def get_tags(self) -> list[str]:
+        if any(word in self.path for word in ("activity", "activities")):
+            return ["activities"]
         return ["workflows" if "workflow" in self.path else "system"]
 
     def get_filter_backends(self) -> list[Any]:

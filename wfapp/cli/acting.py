@@ -83,7 +83,7 @@ def start(context: Context) -> None:
         memo=_memo(context),
         user_metadata=_metadata(context),
     )
-    answer = operating.start(context.service, request, context.operator)
+    answer = operating.perform(context.service, request, context.operator)
     facts = {
         "workflowId": workflow_id,
         "runId": answer.run_id,
@@ -140,7 +140,7 @@ def signal(context: Context) -> None:
         identity=account(),
     )
     with _closed_told_apart(context):
-        operating.signal(context.service, request, context.operator)
+        operating.perform(context.service, request, context.operator)
     context.printer.json({})
     context.printer.line("Signal workflow succeeded")
 
@@ -200,7 +200,7 @@ def cancel(context: Context) -> None:
         identity=account(),
         reason=context.options["reason"],
     )
-    operating.cancel(context.service, request, context.operator)
+    operating.perform(context.service, request, context.operator)
     context.printer.json({})
     context.printer.line("Canceled workflow")
 
@@ -219,7 +219,7 @@ def terminate(context: Context) -> None:
         reason=context.options["reason"],
     )
     with _closed_told_apart(context):
-        operating.terminate(context.service, request, context.operator)
+        operating.perform(context.service, request, context.operator)
     context.printer.json({})
     context.printer.line("Workflow terminated")
 

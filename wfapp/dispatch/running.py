@@ -9,6 +9,7 @@ import contextlib
 import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -55,6 +56,7 @@ from wfcore.service.ports import Dispatcher, QueryTask, RunBusyError
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 from wfcore.worker import (
+    MAX_HEARTBEAT_THROTTLE,
     ActivityTaskRunner,
     Alarms,
     InstanceCache,
@@ -83,12 +85,14 @@ class TaskWorker:
         draining: whether this worker takes nothing more; work is then announced again.
         sends_itself: whether an activity of this type has messages of its own name.
         serves: whether this worker takes workflow tasks of a task queue.
+        client: gives async activities of a namespace their client.
         build_id: of this worker's code, recorded with each workflow task.
         alarms: when heartbeats are sent; by default in threads of their own.
         workflow_interceptors: hooks of workflows alone.
         local_activities: so many run at once, in threads of this process.
         eager: of which task queues an activity is run at once, without a message, by the thread
             whose workflow task schedules it; None: of none.
+        max_heartbeat_throttle: heartbeats of an activity are sent at least this often.
     """
 
     def __init__(
@@ -104,13 +108,14 @@ class TaskWorker:
         draining: Callable[[], bool],
         sends_itself: Callable[[str], bool],
         serves: Callable[[str], bool],
-        client: Any = None,
+        client: Callable[[str], Any] | None = None,
         interceptors: Sequence[Interceptor] = (),
         workflow_interceptors: Sequence[Interceptor] = (),
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
         local_activities: int = LOCAL_ACTIVITIES,
         eager: Callable[[str], bool] | None = None,
+        max_heartbeat_throttle: timedelta = MAX_HEARTBEAT_THROTTLE,
         alarms: Alarms | None = None,
     ) -> None:
         self._service = service
@@ -139,6 +144,7 @@ class TaskWorker:
         self._eager = OwnSlot(self._own_queue) if eager is not None else None
         self._cache = InstanceCache(cache_size)
         self._local_activities = local_activities
+        self._max_heartbeat_throttle = max_heartbeat_throttle
         self._workflows: dict[str, WorkflowTaskRunner] = {}
         self._local: dict[str, LocalActivityRunner] = {}
         self._activities: dict[tuple[str, str], ActivityTaskRunner] = {}
@@ -360,7 +366,7 @@ class TaskWorker:
             self._local[namespace] = LocalActivityRunner(
                 self._registry,
                 self._converter,
-                self._client,
+                self._client(namespace) if self._client else None,
                 self._interceptors,
                 namespace=namespace,
                 max_concurrent=self._local_activities,
@@ -376,10 +382,11 @@ class TaskWorker:
                 self._registry,
                 self._converter,
                 self._identity(),
-                self._client,
+                self._client(namespace) if self._client else None,
                 self._interceptors,
                 namespace=namespace,
                 task_queue=task_queue,
+                max_heartbeat_throttle_interval=self._max_heartbeat_throttle,
                 alarms=self._alarms,
             )
             self._activities.setdefault(key, runner)  # another thread may have come first

@@ -25,6 +25,7 @@ from wfapp.presentation.payload_json import (
 )
 from wfcore.exceptions import InvalidArgumentError
 from wfcore.protocol import json_form
+from wfcore.protocol.common import FieldMask
 from wfcore.protocol.enums import WireEnum
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.message import Message
@@ -156,6 +157,8 @@ def _reader(hint: Any) -> Read:  # one branch a kind of field
         return lambda data, short: read_payloads(data, short=short)
     if hint is Payload:
         return lambda data, short: read_payload(data, short=short)
+    if hint is FieldMask:
+        return lambda data, _short: json_form.mask_from_json(read_string(data))
     if issubclass(hint, Message):
         return lambda data, short: _read_message(hint, data, short)
     if issubclass(hint, WireEnum):

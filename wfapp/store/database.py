@@ -257,7 +257,7 @@ class Database:
     def has_written(self) -> bool:
         """Whether the open transaction may have changed anything; True where that isn't known."""
         for wrapper in self.connection.execute_wrappers:
-            if isinstance(wrapper, _Writes):
+            if isinstance(wrapper, Writes):
                 return wrapper.seen
         return True
 
@@ -284,11 +284,17 @@ class Database:
         """A transaction that only looked is rolled back: PostgreSQL's commit would wait for the
         disk, and hold the locks meanwhile, since locks are written to its log.
         """
-        connection, writes = self.connection, _Writes()
-        with connection.execute_wrapper(writes):
+        with self.watched() as writes:
             yield
-        if not writes.seen and not connection.run_on_commit:
+        if not writes.seen and not self.connection.run_on_commit:
             transaction.set_rollback(True, using=self.alias)
+
+    @contextmanager
+    def watched(self) -> Iterator["Writes"]:
+        """Tells whether anything is written in this block."""
+        writes = Writes()
+        with self.connection.execute_wrapper(writes):
+            yield writes
 
     def _lock_timeout(self) -> str:
         """The caller's bound, which is given back; after an error the rollback does that."""
@@ -332,7 +338,7 @@ def _is_final(error: Exception) -> bool:
     return final or is_unmigrated(error)
 
 
-class _Writes:
+class Writes:
     """Whether a connection ran anything but SELECT; put around all its statements."""
 
     def __init__(self) -> None:

@@ -17,7 +17,8 @@ class DjangoStore(RunReader, RunLists, Namespaces, Facts, WorkFinder):
     """The truth, on one alias of Django's: PostgreSQL or SQLite.
 
     One serves all threads of a process; making it opens no connection. `clock` replaces the
-    database's time, for tests.
+    database's time, for tests. `longest_wait` bounds every wait for a run's lock, whatever is asked
+    for.
     """
 
     def __init__(
@@ -25,9 +26,17 @@ class DjangoStore(RunReader, RunLists, Namespaces, Facts, WorkFinder):
         alias: str = "default",
         *,
         lock_wait: timedelta = START_WAIT,
+        longest_wait: timedelta | None = None,
         clock: Callable[[], datetime] | None = None,
+        database: Database | None = None,
     ) -> None:
-        super().__init__(Database(alias, lock_wait=lock_wait, clock=clock))
+        super().__init__(database or Database(alias, lock_wait=lock_wait, clock=clock))
+        self.longest_wait = longest_wait
+
+    @property
+    def database(self) -> Database:
+        """The connections of the alias."""
+        return self._database
 
     @property
     def alias(self) -> str:
@@ -43,7 +52,13 @@ class DjangoStore(RunReader, RunLists, Namespaces, Facts, WorkFinder):
         self, namespace: str, workflow_id: str, *, wait: timedelta | None = None
     ) -> DjangoTransaction:
         """As `Store.transaction`."""
-        return DjangoTransaction(self._database, namespace, workflow_id, wait)
+        return DjangoTransaction(self._database, namespace, workflow_id, self.bounded(wait))
+
+    def bounded(self, wait: timedelta | None) -> timedelta | None:
+        """How long a transaction waits for locks; None: `lock_wait`."""
+        if self.longest_wait is None:
+            return wait
+        return min(self.lock_wait if wait is None else wait, self.longest_wait)
 
     def now(self) -> datetime:
         """As `Store.now`."""

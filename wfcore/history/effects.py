@@ -41,12 +41,14 @@ class WakeTicker(Message, frozen=True, kw_only=True):
 
 
 class CarryOut(Message, frozen=True, kw_only=True):
-    """Things that a run has to do to other workflow ids: begin with these of its deliveries."""
+    """Things that a run has to do to other workflow ids: begin with these of its deliveries, each
+    with the number of the attempt.
+    """
 
     namespace: str
     workflow_id: str
     run_id: str
-    deliveries: tuple[int, ...]
+    deliveries: tuple[tuple[int, int], ...]
 
 
 class NotifyHistory(Message, frozen=True, kw_only=True):

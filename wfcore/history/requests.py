@@ -202,6 +202,8 @@ class Delivered:
     event_id: int
     #: what the history says of it, if anything
     fact: Message | None = None
+    #: the attempt that found so, where a later one may find otherwise; None: it is so for good
+    attempt: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -403,7 +403,9 @@ def _acknowledge(step: Step, request: Acknowledge) -> Answer:
     done = [
         each
         for each in request.done
-        if each.event_id in deliveries and deliveries[each.event_id].kind is each.kind
+        if each.event_id in deliveries
+        and deliveries[each.event_id].kind is each.kind
+        and each.attempt in (None, deliveries[each.event_id].attempts)
     ]
     for each in done:
         del deliveries[each.event_id]

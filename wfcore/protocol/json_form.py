@@ -286,7 +286,7 @@ def _body_from_json(data: Mapping[str, Any]) -> Message:
     return from_json(BODIES[name], data)
 
 
-def _mask_from_json(value: Any) -> FieldMask:
+def mask_from_json(value: Any) -> FieldMask:
     """Read paths in camelCase or snake_case."""
     paths = (path.strip() for path in _text(value).split(","))
     snake = (re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", path).lower() for path in paths if path)
@@ -320,7 +320,7 @@ def _bytes(value: Any) -> bytes:
 _SPECIAL: dict[Any, _Convert] = {
     HistoryEvent: event_from_json,
     commands.Command: command_from_json,
-    FieldMask: _mask_from_json,
+    FieldMask: mask_from_json,
     Message: _body_from_json,
 }
 _SCALARS: dict[Any, _Convert] = {

@@ -33,7 +33,7 @@ from wfcore.protocol.failures import (
     TerminatedFailureInfo,
     TimeoutFailureInfo,
 )
-from wfcore.protocol.payloads import Header, Memo
+from wfcore.protocol.payloads import Header, Memo, UserMetadata
 from wfcore.replay.interceptors import (
     SignalChildWorkflowInput,
     SignalExternalWorkflowInput,
@@ -143,6 +143,7 @@ class ChildWorkflow:
                 self.run_id,
                 reason=reason,
                 is_to_child=True,
+                metadata=self._issued.metadata,
                 groups=self._issued.markers,
             )
         if kind in (
@@ -354,6 +355,7 @@ class CancelRequest:
         *,
         reason: str,
         is_to_child: bool = False,
+        metadata: UserMetadata | None = None,
         groups: tuple[Any, ...] = (),
     ) -> None:
         self._state = state
@@ -371,7 +373,7 @@ class CancelRequest:
                 reason=reason,
             ),
             self,
-            None,
+            metadata,
             groups,
         )
 

@@ -253,7 +253,7 @@ class Activity:
             state.commands.add(
                 commands.RequestCancelActivityTask(scheduled_event_id=self.event_id),
                 self,
-                None,
+                self._issued.metadata,
                 self._issued.markers,
             )
             if kind is ActivityCancellationType.WAIT_CANCELLATION_COMPLETED:

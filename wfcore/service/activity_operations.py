@@ -93,7 +93,9 @@ def update_options(
     )
     rows = _operate(host, request, order, every=request.match_all, check=check)
     options = options_of(rows[0])
-    queue = TaskQueue(name=rows[0].task_queue, kind=TaskQueueKind.NORMAL)
+    # of the original options the server tells the queue's name alone
+    kind = TaskQueueKind.UNSPECIFIED if request.restore_original else TaskQueueKind.NORMAL
+    queue = TaskQueue(name=rows[0].task_queue, kind=kind)
     return UpdateActivityOptionsResponse(
         activity_options=msgspec.structs.replace(options, task_queue=queue)
     )

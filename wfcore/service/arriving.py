@@ -57,6 +57,8 @@ class Outcome(Enum):
     CLOSED = auto()
     #: the activity that it ends was claimed, retried or ended meanwhile
     STALE = auto()
+    #: the time in which it might be recorded is over
+    LATE = auto()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,6 +72,8 @@ class _Sent:
     #: bounds the time spent on the run's lock; None: as the store does
     wait: timedelta | None
     follow: Follow | None
+    #: from this time on it may not be recorded; None: whenever
+    until: datetime | None
 
     def key(self, state: MutableState) -> RunKey:
         """The run that the address means now."""
@@ -117,12 +121,14 @@ def arrive(
     first_execution_run_id: str = "",
     wait: timedelta | None = None,
     follow: Follow | None = None,
+    until: datetime | None = None,
 ) -> Outcome:
     """Hand a fact to a run; an empty run id means the current one, and follows its chain.
 
     Inside a caller's transaction the fact is stored without a lock and delivered after the commit.
     `wait` bounds the time spent on the run's lock; `follow` takes the workflow task that an
-    activity's end makes ready.
+    activity's end makes ready. With `until` it is recorded under
+    that lock before this time, or not at all.
 
     Raises:
         NotFoundError: there is no such run, or it isn't of the chain that is named.
@@ -135,11 +141,12 @@ def arrive(
         first_execution_run_id=first_execution_run_id,
         wait=wait,
         follow=follow,
+        until=until,
     )
     inside = host.store.inside_callers_transaction()
     closed = ""
     for _ in range(TRIES):
-        if not inside and host.arrivals is Arrivals.LOCKED:
+        if not inside and (host.arrivals is Arrivals.LOCKED or until is not None):
             run_id, outcome = _append(host, sent, address.run_id)
         else:
             state = host.store.read_state(address.namespace, address.workflow_id, address.run_id)
@@ -187,6 +194,8 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
             refusal = sent.refusal(state)
             if refusal is not None:
                 return meant, refusal
+            if sent.until is not None and tx.now >= sent.until:
+                return meant, Outcome.LATE
             if sent.request_id and tx.seen_request(meant, sent.request_id):
                 return meant, Outcome.REPEATED
             if state.task_started:

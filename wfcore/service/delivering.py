@@ -101,10 +101,10 @@ def _carry_out(host: Host, effect: CarryOut) -> None:
         return
     done: list[Delivered] = []
     children: dict[int, RunKey] = {}
-    for event_id in effect.deliveries:
+    for event_id, attempt in effect.deliveries:
         known = state.volatile.deliveries.get(event_id)
-        if known is None:
-            continue
+        if known is None or known.attempts != attempt:
+            continue  # done, or begun again by another
         delivering = _Delivering(host=host, key=key, state=state, event_id=event_id)
         try:
             told = _KINDS[known.kind](delivering)
@@ -169,6 +169,15 @@ class _Delivering:
         """There is nothing more to do."""
         return Delivered(kind=self.delivery.kind, event_id=self.event_id, fact=fact)
 
+    def refused(self, fact: Message) -> Delivered:
+        """The other run doesn't take it, now: true only if this is the last attempt."""
+        return Delivered(
+            kind=self.delivery.kind,
+            event_id=self.event_id,
+            fact=fact,
+            attempt=self.delivery.attempts,
+        )
+
     @property
     def execution(self) -> WorkflowExecution:
         """The run that has something to do."""
@@ -208,7 +217,10 @@ def _close_child(at: _Delivering) -> Delivered | None:
     target = at.other(known.workflow_id)
     with suppress(NotFoundError):  # it has ended, or another chain has its workflow id
         if known.parent_close_policy is ParentClosePolicy.REQUEST_CANCEL:
-            _send(at, target, external.close_of(at.recorded), first_execution_run_id=known.run_id)
+            fact = external.close_of(at.recorded)
+            outcome = _send(at, target, fact, first_execution_run_id=known.run_id)
+            if outcome is Outcome.LATE:
+                return None
         else:
             order = TerminateRun(reason=BY_POLICY, identity=ENGINE_IDENTITY)
             terminate_run(at.host, target, order, first_execution_run_id=known.run_id)
@@ -223,13 +235,16 @@ def _signal(at: _Delivering) -> Delivered | None:
     fact = external.signal_of(at.recorded, initiated)
     cause = SignalFailed.EXTERNAL_WORKFLOW_EXECUTION_NOT_FOUND
     try:
-        if _send(at, _target(at, external.target_of(initiated)), fact) is not Outcome.CLOSED:
+        outcome = _send(at, _target(at, external.target_of(initiated)), fact)
+        if outcome is Outcome.LATE:
+            return None
+        if outcome is not Outcome.CLOSED:
             return at.done(external.signaled(at.recorded, initiated))
     except NotFoundError:
         pass
     except InvalidArgumentError:
         cause = SignalFailed.SIGNAL_COUNT_LIMIT_EXCEEDED
-    return at.done(external.not_signaled(at.recorded, initiated, cause))
+    return at.refused(external.not_signaled(at.recorded, initiated, cause))
 
 
 def _cancel(at: _Delivering) -> Delivered | None:
@@ -237,9 +252,10 @@ def _cancel(at: _Delivering) -> Delivered | None:
     initiated = at.event()
     fact = external.cancel_of(at.recorded, initiated)
     try:
-        _send(at, _target(at, external.target_of(initiated)), fact)
+        if _send(at, _target(at, external.target_of(initiated)), fact) is Outcome.LATE:
+            return None
     except NotFoundError:
-        return at.done(external.cancel_not_requested(at.recorded, initiated))
+        return at.refused(external.cancel_not_requested(at.recorded, initiated))
     return at.done(external.cancel_requested(at.recorded, initiated))
 
 
@@ -267,7 +283,10 @@ def _send(
     *,
     first_execution_run_id: str = "",
 ) -> Outcome:
-    """Hand a fact to a run, once: it may have come before, to a run that has another follow it."""
+    """Hand a fact to a run, once: it may have come before, to a run that has another follow it.
+
+    Never after the next attempt is due, which may find that there is no such run.
+    """
     host, request_id = at.host, delivery.request_id(at.key.run_id, at.event_id)
     if at.delivery.attempts <= 1 or target.run_id:
         return arrive(
@@ -276,6 +295,7 @@ def _send(
             fact,
             request_id=request_id,
             first_execution_run_id=first_execution_run_id,
+            until=at.delivery.due_at,
         )
     for _ in range(TRIES):
         head = host.store.head(target.namespace, target.workflow_id)
@@ -290,6 +310,7 @@ def _send(
             fact,
             request_id=request_id,
             first_execution_run_id=first_execution_run_id,
+            until=at.delivery.due_at,
         )
         again = host.store.head(target.namespace, target.workflow_id)
         if outcome is not Outcome.CLOSED or again is None or again.key == head.key:

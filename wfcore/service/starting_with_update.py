@@ -14,6 +14,7 @@ from wfcore.exceptions import (
     NotFoundError,
     RPCError,
     RPCStatusCode,
+    UnavailableError,
 )
 from wfcore.history.machines.update import is_known
 from wfcore.history.requests import AdmitUpdate
@@ -122,6 +123,9 @@ def _begin(host: Host, plan: starting.Plan, order: AdmitUpdate) -> Begun:
             raise _start_failed(error) from error
         if begun.is_made:
             return begun
+        if not validation.is_open(begun.status):
+            # the same request made it before, so that it makes no other
+            raise _start_failed(UnavailableError("Workflow was not started: StartDeduped"))
         request = plan.request
         key = RunKey(
             namespace=request.namespace, workflow_id=request.workflow_id, run_id=begun.run_id
@@ -173,9 +177,9 @@ def _response(
         raise _update_failed(error) from error
     started = StartWorkflowExecutionResponse(
         run_id=begun.run_id,
-        # as of the server: left out when the run was there
-        first_execution_run_id=begun.first_execution_run_id if begun.started else "",
-        started=begun.started,
+        # as of the server: left out when the run was there, also by the same request
+        first_execution_run_id=begun.first_execution_run_id if begun.is_made else "",
+        started=begun.is_made,
         status=begun.status,
     )
     return ExecuteMultiOperationResponse(

@@ -8,6 +8,16 @@ from datetime import timedelta
 
 from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
+from wfcore.protocol.rpc.activity_executions import (
+    PauseActivityExecutionRequest,
+    PauseActivityExecutionResponse,
+    ResetActivityExecutionRequest,
+    ResetActivityExecutionResponse,
+    UnpauseActivityExecutionRequest,
+    UnpauseActivityExecutionResponse,
+    UpdateActivityExecutionOptionsRequest,
+    UpdateActivityExecutionOptionsResponse,
+)
 from wfcore.protocol.rpc.activity_operations import (
     PauseActivityRequest,
     PauseActivityResponse,
@@ -92,6 +102,7 @@ from wfcore.protocol.rpc.workflows import (
 )
 from wfcore.service import (
     activities_by_id,
+    activity_executions,
     activity_operations,
     activity_tasks,
     messaging,
@@ -184,17 +195,17 @@ class WorkflowService:
     def update_workflow_execution(
         self, request: UpdateWorkflowExecutionRequest, *, timeout: timedelta | None = None
     ) -> UpdateWorkflowExecutionResponse:
-        return updating.update(self.host, request, timeout)
+        return updating.update(self.host, wellformed_request(request), timeout)
 
     def poll_workflow_execution_update(
         self, request: PollWorkflowExecutionUpdateRequest, *, timeout: timedelta | None = None
     ) -> PollWorkflowExecutionUpdateResponse:
-        return updating.poll(self.host, request, timeout)
+        return updating.poll(self.host, wellformed_request(request), timeout)
 
     def execute_multi_operation(
         self, request: ExecuteMultiOperationRequest, *, timeout: timedelta | None = None
     ) -> ExecuteMultiOperationResponse:
-        return starting_with_update.execute(self.host, request, timeout)
+        return starting_with_update.execute(self.host, wellformed_request(request), timeout)
 
     # ---- reading
 
@@ -303,38 +314,58 @@ class WorkflowService:
     def record_activity_task_heartbeat_by_id(
         self, request: RecordActivityTaskHeartbeatByIdRequest
     ) -> RecordActivityTaskHeartbeatByIdResponse:
-        return activities_by_id.heartbeat(self.host, request)
+        return activities_by_id.heartbeat(self.host, wellformed_request(request))
 
     def respond_activity_task_completed_by_id(
         self, request: RespondActivityTaskCompletedByIdRequest
     ) -> RespondActivityTaskCompletedByIdResponse:
-        return activities_by_id.complete(self.host, request)
+        return activities_by_id.complete(self.host, wellformed_request(request))
 
     def respond_activity_task_failed_by_id(
         self, request: RespondActivityTaskFailedByIdRequest
     ) -> RespondActivityTaskFailedByIdResponse:
-        return activities_by_id.fail(self.host, request)
+        return activities_by_id.fail(self.host, wellformed_request(request))
 
     def respond_activity_task_canceled_by_id(
         self, request: RespondActivityTaskCanceledByIdRequest
     ) -> RespondActivityTaskCanceledByIdResponse:
-        return activities_by_id.cancel(self.host, request)
+        return activities_by_id.cancel(self.host, wellformed_request(request))
 
     # ---- operations on pending activities
 
     def pause_activity(self, request: PauseActivityRequest) -> PauseActivityResponse:
-        return activity_operations.pause(self.host, request)
+        return activity_operations.pause(self.host, wellformed_request(request))
 
     def unpause_activity(self, request: UnpauseActivityRequest) -> UnpauseActivityResponse:
-        return activity_operations.unpause(self.host, request)
+        return activity_operations.unpause(self.host, wellformed_request(request))
 
     def reset_activity(self, request: ResetActivityRequest) -> ResetActivityResponse:
-        return activity_operations.reset(self.host, request)
+        return activity_operations.reset(self.host, wellformed_request(request))
 
     def update_activity_options(
         self, request: UpdateActivityOptionsRequest
     ) -> UpdateActivityOptionsResponse:
-        return activity_operations.update_options(self.host, request)
+        return activity_operations.update_options(self.host, wellformed_request(request))
+
+    def pause_activity_execution(
+        self, request: PauseActivityExecutionRequest
+    ) -> PauseActivityExecutionResponse:
+        return activity_executions.pause(self.host, wellformed_request(request))
+
+    def unpause_activity_execution(
+        self, request: UnpauseActivityExecutionRequest
+    ) -> UnpauseActivityExecutionResponse:
+        return activity_executions.unpause(self.host, wellformed_request(request))
+
+    def reset_activity_execution(
+        self, request: ResetActivityExecutionRequest
+    ) -> ResetActivityExecutionResponse:
+        return activity_executions.reset(self.host, wellformed_request(request))
+
+    def update_activity_execution_options(
+        self, request: UpdateActivityExecutionOptionsRequest
+    ) -> UpdateActivityExecutionOptionsResponse:
+        return activity_executions.update_options(self.host, wellformed_request(request))
 
     # ---- system and namespaces
 

@@ -16,7 +16,7 @@ from wfcore.replay.interceptors import (
     WorkflowInterceptorClassInput,
     WorkflowOutboundInterceptor,
 )
-from wfcore.worker._activities import ActivityTaskRunner
+from wfcore.worker._activities import MAX_HEARTBEAT_THROTTLE, ActivityTaskRunner
 from wfcore.worker._alarms import Alarm, Alarms
 from wfcore.worker._interceptors import (
     ActivityInboundInterceptor,
@@ -41,6 +41,7 @@ from wfcore.worker._worker import Worker, WorkerConfig
 from wfcore.worker._workflow_tasks import WorkflowTaskRunner
 
 __all__ = [
+    "MAX_HEARTBEAT_THROTTLE",
     "ActivityInboundInterceptor",
     "ActivityOutboundInterceptor",
     "ActivityTaskRunner",

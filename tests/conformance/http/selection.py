@@ -20,19 +20,18 @@ GROUPS = (
     "signal-with-start",
     "cancel",
     "terminate",
+    "update",
+    "activity",
+    "activity-options",
     "namespaces",
 )
 
 _CAPABILITIES = "tells of schedules and Nexus, which are not there: what is claimed is"
-_CRON = "cron schedules are not there yet"
 _EMPTY_LIST = "the recorded server writes an empty list as null, a mistake that loses data"
 
 LEFT_OUT: dict[str, str] = {
     "system/system-info": _CAPABILITIES,
     "system/system-info-short-path": _CAPABILITIES,
-    "start/cron": _CRON,
-    "start/cron-history": _CRON,
-    "start/bad-cron": _CRON,
     "namespaces/describe": _CAPABILITIES,
     "namespaces/describe-short-path": _CAPABILITIES,
     "query/empty": _EMPTY_LIST,

@@ -63,6 +63,11 @@ def test_signals_arrive_in_order_and_once(name: str) -> None:
     assert handle.result(timeout=LIMIT) == 210
 
 
+def test_an_async_activity_has_a_client_of_its_namespace(name: str) -> None:
+    found = get_client().execute_workflow(workflows.Echo.run, id=name, timeout=LIMIT)
+    assert tuple(found) == ("default", 7)
+
+
 def test_an_activity_is_repeated_until_it_succeeds(name: str, world: World) -> None:
     result = get_client().execute_workflow(
         workflows.Retried.run, args=[name, 2], id=name, timeout=LIMIT

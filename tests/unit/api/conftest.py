@@ -98,9 +98,9 @@ def audit(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str, str]]:
 
     @contextmanager
     def recorded(
-        _service: Any, action: str, _namespace: str, target: Any, operator: Any, _facts: Any = None
+        service: Any, action: str, target: Any, operator: Any, _facts: Any
     ) -> Iterator[SimpleNamespace]:
-        yield SimpleNamespace()
+        yield SimpleNamespace(service=service)
         entries.append((action, target.workflow_id, operator.actor, operator.reason))
 
     monkeypatch.setattr(operating, "_recorded", recorded)

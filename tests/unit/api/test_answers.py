@@ -46,6 +46,22 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     ("POST", f"{RUN}/query/state"): {VIEW, PAYLOADS},
     ("POST", f"{RUN}/cancel"): {OPERATE},
     ("POST", f"{RUN}/terminate"): {OPERATE},
+    ("POST", f"{RUN}/update/add"): {OPERATE},
+    **{
+        ("POST", f"{RUN}/activities/job/{verb}"): {OPERATE}
+        for verb in (
+            *("complete", "fail", "resolve-as-canceled", "heartbeat"),
+            *("pause", "unpause", "reset", "update-options"),
+        )
+    },
+    **{
+        ("POST", f"{NS}/activity-{verb}"): {OPERATE}
+        for verb in ("complete", "fail", "resolve-as-canceled", "heartbeat")
+    },
+    **{
+        ("POST", f"{NS}/activities-deprecated/{verb}"): {OPERATE}
+        for verb in ("pause", "unpause", "reset", "update-options")
+    },
     ("GET", "/api/v1/namespaces"): {VIEW},
     ("GET", NS): {VIEW},
     ("GET", "/api/v1/system-info"): {VIEW},
@@ -380,8 +396,8 @@ def test_what_the_database_says_stays_inside(api: Api, service: Any, error: Exce
             raise FailedPreconditionError(f"no tables: {error}") from error
         raise UnavailableError(f"database can't be reached: {error}") from error
 
-    service.start_workflow_execution = fail
-    status, body = api.post(RUN, {})
+    service.describe_workflow_execution = fail
+    status, body = api.get(RUN)
     assert (status, body["code"]) == (503, 14)
     assert "db.internal" not in body["message"]
     assert "repeat the call" in body["message"]
@@ -407,14 +423,17 @@ def test_an_unknown_error_is_the_hosts_business(api: Api, service: Any) -> None:
 # ---- what is done
 
 
-def test_cancel_and_terminate_are_recorded(
+def test_what_is_done_is_recorded(
     api: Api, started: Start, audit: list[tuple[str, str, str, str]]
 ) -> None:
     started()
+    api.post(f"{RUN}/signal/go")
     api.post(f"{RUN}/cancel", {"reason": "late"})
     api.post(f"{RUN}/terminate", {"reason": "now"})
     api.post(f"{RUN}/terminate", {"reason": "again"})
     assert audit == [
+        ("start", "order-1", "ann", ""),
+        ("signal", "order-1", "ann", ""),
         ("cancel", "order-1", "ann", "late"),
         ("terminate", "order-1", "ann", "now"),
     ]

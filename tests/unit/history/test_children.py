@@ -59,7 +59,7 @@ def a_child(limits: Limits = DEFAULT_LIMITS, **request: Any) -> Run:
 
 
 def begun(run: Run) -> list[tuple[int, ...]]:
-    return [effect.deliveries for effect in run.sent(CarryOut)]
+    return [tuple(event_id for event_id, _ in effect.deliveries) for effect in run.sent(CarryOut)]
 
 
 def kinds(run: Run) -> list[Kind]:

@@ -2,12 +2,15 @@
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from tests.support.live_run import LiveRun, asked
 from wfcore import workflow
 from wfcore.exceptions import ActivityError
+from wfcore.protocol import events
+from wfcore.protocol.common import WorkflowExecution
 from wfcore.workflow import ActivityCancellationType
 
 TEN = timedelta(seconds=10)
@@ -168,3 +171,52 @@ def test_a_scope_is_a_task_and_is_cancelled_alone() -> None:
     run.signal("halt")
     run.work()
     assert run.result() == ["CancelledError", "None"]
+
+
+@workflow.defn
+class Described:
+    """Cancels what has a summary: each kind of operation that a history names a second time."""
+
+    def __init__(self) -> None:
+        self.stop = False
+
+    @workflow.run
+    async def run(self, kind: str) -> None:
+        step = asyncio.ensure_future(await self.start(kind))
+        await workflow.wait_condition(lambda: self.stop)
+        step.cancel()
+        await workflow.wait_condition(lambda: False)
+
+    async def start(self, kind: str) -> asyncio.Future[Any]:
+        if kind == "timer":
+            return asyncio.create_task(workflow.sleep(60, summary="why"))
+        if kind == "activity":
+            return workflow.start_activity("a", start_to_close_timeout=TEN, summary="why")
+        return await workflow.start_child_workflow(
+            "Other", id="c", static_summary="why", static_details="and how"
+        )
+
+    @workflow.signal
+    def halt(self) -> None:
+        self.stop = True
+
+
+@pytest.mark.parametrize("kind", ["timer", "activity", "child"])
+def test_a_cancel_request_says_what_it_cancels_in_the_words_of_its_start(kind: str) -> None:
+    run = LiveRun(Described, kind)
+    (start,) = run.work()
+    assert start.user_metadata is not None
+    if kind == "child":
+        run.add(
+            events.ChildWorkflowExecutionStarted(
+                initiated_event_id=run.event_of(
+                    events.StartChildWorkflowExecutionInitiated
+                ).event_id,
+                workflow_execution=WorkflowExecution(workflow_id="c", run_id="r"),
+            )
+        )
+        assert run.work() == []
+    run.signal("halt")
+    (cancel,) = run.work()
+    assert "CANCEL" in cancel.command_type.name
+    assert cancel.user_metadata == start.user_metadata

@@ -22,6 +22,7 @@ from tests.support.requests_json import (
 from wfcore.history.effects import CarryOut
 from wfcore.history.state import DeliveryKind as Kind
 from wfcore.protocol.common import WorkflowExecution
+from wfcore.service import delivering
 from wfcore.service.delivering import NOT_RECORDED, Courier
 from wfcore.service.host import Arrivals, Host
 from wfcore.service.ports import RunKey
@@ -423,6 +424,64 @@ def test_what_reached_a_run_does_not_reach_the_one_that_follows(order: Json) -> 
     probe.advance(60)
     assert arrived not in probe.types("t")
     assert outcome(probe, sender).event_type.name.endswith(("SIGNALED", "CANCEL_REQUESTED"))
+
+
+class Kept(Lost):
+    """Keeps what it is told to carry out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.effects: list[CarryOut] = []
+
+    def carry_out(self, host: Host, effects: Sequence[CarryOut]) -> None:
+        self.effects += effects
+
+
+@pytest.mark.parametrize("order", [signal_external("t"), cancel_external("t")])
+@pytest.mark.parametrize("stalls", ["before it begins", "before it sends", "before it tells"])
+def test_of_two_attempts_at_once_only_the_later_is_believed(
+    order: Json, stalls: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first stalls until the second is due, and the target begins in between."""
+    kept = Kept()
+    probe = Probe(carrier=kept)
+    host = probe.service.host
+    sender, _ = a_parent(probe, order)
+    (first,) = kept.effects
+    arrive = delivering.arrive
+
+    def meanwhile() -> None:
+        monkeypatch.setattr(delivering, "arrive", arrive)
+        probe.advance(10)
+        if stalls == "before it sends":
+            Courier().carry_out(host, kept.effects[1:])
+        probe.run("t", taskQueue={"name": "t"})
+        if stalls == "before it begins":
+            Courier().carry_out(host, kept.effects[1:])
+
+    def stalled(*args: Any, **options: Any) -> Any:
+        if stalls == "before it sends":
+            meanwhile()
+            return arrive(*args, **options)
+        try:
+            return arrive(*args, **options)
+        finally:
+            meanwhile()
+
+    if stalls == "before it begins":
+        meanwhile()
+    else:
+        monkeypatch.setattr(delivering, "arrive", stalled)
+    Courier().carry_out(host, [first])
+    Courier().carry_out(host, kept.effects[1:])
+    told = outcome(probe, sender).event_type.name
+    there = probe.types("t")[2:]
+    if stalls == "before it sends":
+        assert (told.rpartition("_")[2], there) == ("FAILED", [])
+    else:
+        assert told.startswith("EXTERNAL_WORKFLOW_EXECUTION")
+        assert len(there) == 1
+    assert pending(probe, sender) == []
 
 
 # ---- a process dies anywhere

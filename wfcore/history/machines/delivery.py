@@ -54,8 +54,8 @@ def begin(step: Step) -> None:
         for event_id, delivery in deliveries.items()
         if delivery.due_at <= step.now and (step.takes_up or delivery is not before.get(event_id))
     ]
-    begun = [event_id for _, event_id in sorted(wanted)[: step.limits.deliveries_at_once]]
-    for event_id in begun:
+    begun: list[tuple[int, int]] = []
+    for _, event_id in sorted(wanted)[: step.limits.deliveries_at_once]:
         delivery = deliveries[event_id]
         attempts = delivery.attempts + 1
         if attempts == _STUCK:
@@ -67,6 +67,7 @@ def begin(step: Step) -> None:
         deliveries[event_id] = msgspec.structs.replace(
             delivery, attempts=attempts, due_at=step.now + step.limits.resend_after(attempts)
         )
+        begun.append((event_id, attempts))
     if begun:
         step.effect(
             CarryOut(

@@ -19,6 +19,15 @@ async def greet_async(name: str) -> str:
 
 
 @activity.defn
+async def add_to_own_workflow(value: int) -> str:
+    """Signals the workflow that called it, by the worker's client; gives its namespace."""
+    info = activity.info()
+    client = activity.client()
+    await client.get_workflow_handle(info.workflow_id).signal("add", value)
+    return str(client.namespace)
+
+
+@activity.defn
 def work(what: str, seconds: float) -> str:
     """Takes a while and writes itself down."""
     with ledger.entry(what, activity.info().attempt):

@@ -34,6 +34,25 @@ class Sleeper:
 
 
 @workflow.defn
+class Echo:
+    """Its activity signals it."""
+
+    def __init__(self) -> None:
+        self._got = 0
+
+    @workflow.signal
+    def add(self, value: int) -> None:
+        self._got += value
+
+    @workflow.run
+    async def run(self) -> tuple[str, int]:
+        namespace = await workflow.execute_activity(
+            activities.add_to_own_workflow, 7, start_to_close_timeout=MINUTE
+        )
+        return namespace, self._got
+
+
+@workflow.defn
 class Counter:
     """Adds up what signals bring, until it is told to finish."""
 
