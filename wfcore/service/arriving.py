@@ -127,8 +127,8 @@ def arrive(
 
     Inside a caller's transaction the fact is stored without a lock and delivered after the commit.
     `wait` bounds the time spent on the run's lock; `follow` takes the workflow task that an
-    activity's end makes ready. With `until` it is recorded under
-    that lock before this time, or not at all.
+    activity's end makes ready. With `until` it is recorded under that lock before this time, or
+    not at all.
 
     Raises:
         NotFoundError: there is no such run, or it isn't of the chain that is named.
