@@ -5,6 +5,9 @@ VENV ?= .venv
 STACK ?= server
 PYTEST_ARGS ?=
 OUT ?= build/conformance
+# Seeds and size of the random programs; all of them with Celery take another half hour.
+RANDOM_MEMORY ?= 1-60:12 61-500:12 501-600:40
+RANDOM_CELERY ?= 1-60:12
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed.txt
@@ -54,12 +57,17 @@ demo: venv
 
 test: $(SUITES:%=test-%)
 
-# Leaves the histories in OUT/memory and OUT/postgres and writes docs/conformance.md.
+# Leaves the histories in OUT/memory, OUT/postgres and OUT/random and writes docs/conformance.md.
 conformance: venv
 	for ports in memory postgres; do \
 	  $(BIN)/python -m tests.conformance.run_scenarios --ports $$ports --out $(OUT) || exit 1; done
+	for chosen in $(RANDOM_MEMORY:%=memory:%) $(RANDOM_CELERY:%=celery:%); do \
+	  set -- $$(echo $$chosen | tr : ' '); \
+	  $(BIN)/python -m tests.conformance.run_random --ports $$1 --seeds $$2 --size $$3 --out $(OUT) \
+	    || exit 1; done
 	$(BIN)/python -m tests.conformance.report $(OUT)
-	$(BIN)/python -m pytest tests/conformance --ignore tests/conformance/test_scenarios.py $(PYTEST_ARGS)
+	$(BIN)/python -m pytest tests/conformance --ignore tests/conformance/test_scenarios.py \
+	  --ignore tests/conformance/test_random_programs.py $(PYTEST_ARGS)
 
 # A suite without tests yet is no error; pytest calls it one.
 test-%: venv

@@ -1,11 +1,11 @@
-"""Run Temporal's random workflow programs on our engine; a model and the real server judge it.
+"""Run random workflow programs on our engine; a model, a real server and Temporal's SDK judge it.
 
     python -m tests.conformance.run_random --ports memory --out DIR [--seeds 1-60] [--size 12]
 
-The model says how each program must end; `diff.py` holds the histories against the server's. What
-came of it goes to DIR/random/<ports>-<seeds>-<size>: the histories, and verdict.json. What the
-model disagrees with is run again, at most twice: a busy machine loses tasks and lets timeouts
-strike. Exit status 1 when a program ends otherwise than the model says, or a history differs.
+The model says how each program must end; `diff.py` holds the histories against those that the real
+server wrote; Temporal's Replayer must accept them. All goes to DIR/random/<ports>-<seeds>-<size>:
+the histories, and verdict.json. What the model disagrees with is run again, at most twice: a busy
+machine loses tasks and lets timeouts strike. Exit status 1 when one of the judges disagrees.
 """
 
 import argparse
@@ -13,11 +13,12 @@ import asyncio
 import json
 import logging
 import os
+import signal
+import subprocess
 import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +26,21 @@ from typing import Any, NamedTuple
 from tests.conformance.run_scenarios import say
 
 PROGRAMS = Path(__file__).resolve().parent / "random_programs"
+REPLAY_CHECK = PROGRAMS.parents[1] / "support" / "replay_check.py"
 #: Programs of these endings need what does not exist yet.
 LATER = {"reset": "reset of workflows"}
+#: Programs by size and seed whose course they don't determine, so that they are left out.
+UNDETERMINED = {
+    (12, 423): "a child is left behind and terminated while its first workflow task is on its way; "
+    "the driver waits for that task, on the real server too sometimes in vain",
+}
+#: Programs by size and seed about which the model errs; they must end as on the real server.
+MODEL_ERRS = {
+    (
+        40,
+        590,
+    ): "two branches set the same memo field; the model takes one branch after the other",
+}
 #: Programs that are driven at once, and how often those that went wrong are run again.
 PARALLEL = 10
 AGAIN = 2
@@ -81,18 +95,27 @@ async def drive(
                 limit = asyncio.Semaphore(max(1, parallel >> attempt))
                 runner.told.restart()
                 await asyncio.gather(*(runner.one(program, limit) for program in todo))
-                todo = [program for program in todo if runner.judge(program)]
+                todo = [program for program in todo if complaints(runner, program)]
                 if not todo:
                     break
                 if attempt < again:
-                    repeated += [f"{p['seed']}: {runner.judge(p)[0][:300]}" for p in todo]
+                    repeated += [f"{p['seed']}: {complaints(runner, p)[0][:300]}" for p in todo]
     finally:
         servers.stop()
     return runner, repeated
 
 
-def keep(runner: Any, programs: list[dict[str, Any]], out: Path, tools: Tools) -> int:
-    """Write the histories and their manifest; how many events there are."""
+def complaints(runner: Any, program: dict[str, Any]) -> list[str]:
+    """What is wrong with the end of a program; where the model errs, only that there is none."""
+    seed = program["seed"]
+    if (program["size"], seed) in MODEL_ERRS:
+        return [runner.broken[seed]] if seed in runner.broken else []
+    found: list[str] = runner.judge(program)
+    return found
+
+
+def keep(runner: Any, programs: list[dict[str, Any]], out: Path, tools: Tools) -> dict[str, int]:
+    """Write the histories and their manifest; how many there are."""
     cases, outcomes = [], {}
     for program in programs:
         seed = program["seed"]
@@ -111,7 +134,7 @@ def keep(runner: Any, programs: list[dict[str, Any]], out: Path, tools: Tools) -
                 }
             )
     tools.run.write_manifest(out, cases, outcomes)
-    return sum(case["events"] for case in cases)
+    return {"histories": len(cases), "events": sum(case["events"] for case in cases)}
 
 
 def recording(numbers: list[int], size: int, into: Path) -> bool:
@@ -125,17 +148,29 @@ def recording(numbers: list[int], size: int, into: Path) -> bool:
     return False
 
 
-def compared(
-    expected: Path, histories: Path, seeds: set[int], diff: Any
-) -> Iterator[tuple[str, list[str]]]:
-    """Each history with what differs from the server's; ours knows no sticky queues."""
-    yield from diff.compare_folders(expected, histories, seeds, any_queue=True)
+def replayed(histories: Path) -> list[str]:
+    """What Temporal's own Replayer says against our histories."""
+    done = subprocess.run(
+        [sys.executable, REPLAY_CHECK, "--manifest", histories / "manifest.json", "--quiet"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "SCENARIO_SDK": "sdk_temporal"},
+    )
+    return (done.stdout + done.stderr).splitlines() if done.returncode else []
 
 
 def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path) -> dict[str, Any]:
     """Run the programs and say what came of them."""
-    programs = [tools.run.programs.generate(seed, args.size) for seed in numbers]
-    chosen = [program for program in programs if program["ending"] not in LATER]
+    if args.program:
+        programs = [json.loads(args.program.read_text())]
+    else:
+        programs = [tools.run.programs.generate(seed, args.size) for seed in numbers]
+    chosen = [
+        program
+        for program in programs
+        if program["ending"] not in LATER and (args.size, program["seed"]) not in UNDETERMINED
+    ]
     histories = out / "histories"
     histories.mkdir(parents=True, exist_ok=True)
     for old in histories.glob("*.json"):
@@ -157,16 +192,20 @@ def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path)
                 reason: [p["seed"] for p in programs if p["ending"] == ending]
                 for ending, reason in LATER.items()
             },
+            "undetermined": [n for n in numbers if (args.size, n) in UNDETERMINED],
             "seconds": round(time.monotonic() - began),
             "repeated": repeated,
-            "wrong": {p["seed"]: lines for p in chosen if (lines := runner.judge(p))},
-            "events": keep(runner, chosen, histories, tools),
+            "wrong": {p["seed"]: lines for p in chosen if (lines := complaints(runner, p))},
+            **keep(runner, chosen, histories, tools),
         }
+        verdict["refused"] = replayed(histories)
         expected = args.expected or Path(folder) / "expected"
-        if args.expected or recording(numbers, args.size, expected):
-            found = dict(compared(expected, histories, {p["seed"] for p in chosen}, tools.diff))
-            verdict["histories"] = len(found)
-            verdict["differ"] = {name: lines for name, lines in found.items() if lines}
+        if args.expected or (numbers and recording(numbers, args.size, expected)):
+            # There are no sticky queues here.
+            found = tools.diff.compare_folders(
+                expected, histories, {p["seed"] for p in chosen}, any_queue=True
+            )
+            verdict["differ"] = {name: lines for name, lines in found if lines}
     return verdict
 
 
@@ -177,6 +216,8 @@ def tell(verdict: dict[str, Any]) -> None:
             say(f"{kind.upper():8} {name}")
             for line in lines[:8]:
                 say(f"         {line[:500]}")
+    for line in verdict["refused"][:40]:
+        say(f"REFUSED  {line}")
     for line in verdict["repeated"]:
         say(f"again    {line}")
     say(
@@ -184,10 +225,8 @@ def tell(verdict: dict[str, Any]) -> None:
         f"model says ({len(verdict['repeated'])} runs repeated, "
         f"{sum(map(len, verdict['later'].values()))} left for later, {verdict['seconds']} s)"
     )
-    if "differ" in verdict:
-        say(f"{len(verdict['differ'])} of {verdict['histories']} histories differ")
-    else:
-        say("no recording of these programs")
+    differ = len(verdict["differ"]) if "differ" in verdict else "an unknown number"
+    say(f"of {verdict['histories']} histories {differ} differ from the server's")
 
 
 def main() -> int:
@@ -197,19 +236,23 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", default="1-60", help="1-60 or 3,7,20-30")
     parser.add_argument("--size", type=int, default=12)
+    parser.add_argument("--program", type=Path, help="a file instead of seeds, as shrink.py makes")
     parser.add_argument("--parallel", type=int, default=PARALLEL)
     parser.add_argument("--again", type=int, default=AGAIN)
     parser.add_argument("--expected", type=Path, help="another recording than those kept here")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("terminated"))  # and end what was started
     if not args.verbose:
         logging.disable(logging.CRITICAL)  # failing activities are what the programs ask for
     tools = load(args.ports)
-    out = args.out / "random" / f"{args.ports}-{args.seeds}-{args.size}"
-    verdict = judge(args, tools, tools.run.parse_seeds(args.seeds), out)
+    numbers = [] if args.program else tools.run.parse_seeds(args.seeds)
+    name = args.program.stem if args.program else f"{args.seeds}-{args.size}"
+    out = args.out / "random" / f"{args.ports}-{name}"
+    verdict = judge(args, tools, numbers, out)
     (out / "verdict.json").write_text(json.dumps(verdict, indent=1))
     tell(verdict)
-    return 1 if verdict["wrong"] or verdict.get("differ") else 0
+    return 1 if verdict["wrong"] or verdict.get("differ") or verdict["refused"] else 0
 
 
 if __name__ == "__main__":

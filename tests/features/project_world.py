@@ -118,7 +118,7 @@ class _DjangoWorker(Worker):
                 draining=lambda: False,
                 sends_itself=lambda name: False,
                 serves=lambda task_queue: task_queue == queue,
-                client=world.client,
+                client=lambda namespace: world.connect(namespace=namespace),
                 cache_size=cache,
                 **options,
             )

@@ -69,6 +69,7 @@ ROWS = (
         "A10",
         "reuse policy REJECT_DUPLICATE",
         "after close: error; after retention deletion: allowed",
+        differs="closed runs are kept for ever: nothing deletes them after the retention yet",
     ),
     Row("A11", "reuse policy TERMINATE_IF_RUNNING", "old run TERMINATED with the policy's reason"),
     Row("A12", "conflict policy FAIL", "see A7"),
@@ -119,7 +120,12 @@ ROWS = (
     ),
     Row("B12", "success after failures", "fix the code: event with attempt n"),
     Row("B13", "retry backoff", "hung worker: gaps between attempts grow"),
-    Row("B14", "reported problems", "list by the attribute finds the run"),
+    Row(
+        "B14",
+        "reported problems",
+        "list by the attribute finds the run",
+        differs="lists show the attribute, but are not filtered by it yet",
+    ),
     Row("B15", "sticky queue", "second WFT's poll has a partial history", later="sticky queues"),
     Row(
         "B16",
@@ -354,4 +360,4 @@ ROWS = (
 BY_NUMBER = {row.number: row for row in ROWS}
 
 #: groups whose tests are not all written yet
-UNFINISHED = "ABCDEFHIJKLO"
+UNFINISHED = "DEFHIJKLO"

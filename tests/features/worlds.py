@@ -6,21 +6,24 @@ A task runs when the test settles the world, lets time pass, or waits for someth
 nobody serves keeps its work, to be taken by hand.
 """
 
+import uuid
 from collections.abc import Callable, Coroutine, Iterable
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
+
+import msgspec
 
 from tests.features.histories import History
 from wfcore.client import Client, InlineCalls, WorkflowHandle, run_inline
 from wfcore.converter import DataConverter
 from wfcore.history.limits import Limits
 from wfcore.protocol.commands import Command
-from wfcore.protocol.common import TaskQueue
+from wfcore.protocol.common import TaskQueue, WorkflowType
 from wfcore.protocol.enums import IndexedValueType, WorkflowTaskFailedCause
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.message import Message
 from wfcore.protocol.payloads import Payloads
-from wfcore.protocol.rpc import activity_tasks, workflow_tasks
+from wfcore.protocol.rpc import activity_tasks, workflow_tasks, workflows
 from wfcore.service.ids import RandomIds
 from wfcore.service.ports import RunKey
 from wfcore.service.workflow_service import WorkflowService
@@ -58,9 +61,19 @@ def read(payloads: Payloads | None) -> list[Any]:
     return list(_converter.from_payloads_wrapper(payloads)) if payloads is not None else []
 
 
-def failure(message: str = "no", *, type: str = "Error", final: bool = False) -> Failure:  # noqa: A002
-    """What a worker reports of an exception."""
-    info = ApplicationFailureInfo(type=type, non_retryable=final)
+def failure(
+    message: str = "no",
+    *,
+    type: str = "Error",  # noqa: A002 - Temporal's name
+    final: bool = False,
+    delay: float | None = None,
+) -> Failure:
+    """What a worker reports of an exception; `delay` is its next retry delay in seconds."""
+    info = ApplicationFailureInfo(
+        type=type,
+        non_retryable=final,
+        next_retry_delay=None if delay is None else timedelta(seconds=delay),
+    )
     return Failure(message=message, source="Python", application_failure_info=info)
 
 
@@ -201,8 +214,18 @@ class World:
             assert self._tick(self.now() + timedelta(days=36_500)), f"nothing brings {what}"
         raise AssertionError(f"{what} did not happen")
 
-    def work_until(self, happened: Callable[[], bool], timeout: timedelta, what: str = "") -> None:
+    def work_until(
+        self,
+        happened: Callable[[], bool],
+        timeout: timedelta,
+        what: str = "",
+        *,
+        patient: bool = False,
+    ) -> None:
         """For the dispatcher: work, and let time pass, until it happened or for so long.
+
+        For the next event of a history it may last longer: a caller who gets no answer would ask
+        again until the next deadline, and nothing else could happen meanwhile.
 
         Raises:
             AssertionError: `what` is waited for, and nothing brings it.
@@ -214,7 +237,7 @@ class World:
                 continue
             self._idle += 1
             assert self._idle < PATIENCE, f"time alone does not bring {what or 'an answer'}"
-            if not self._tick(until):
+            if not self._tick(max(until, self.store.next_due() or until) if patient else until):
                 assert not what or self.store.next_due() is not None, f"nothing brings {what}"
                 self.clock.move_to(until)
                 return
@@ -249,6 +272,21 @@ class World:
             **options,
         )
 
+    def call_start(
+        self, workflow_type: str, workflow_id: str = "", **fields: Any
+    ) -> workflows.StartWorkflowExecutionResponse:
+        """The bare call, for what a client never sends."""
+        request = workflows.StartWorkflowExecutionRequest(
+            namespace=NAMESPACE,
+            workflow_id=workflow_id or self.new_id(),
+            workflow_type=WorkflowType(name=workflow_type),
+            task_queue=TaskQueue(name=self.queue),
+            identity=CLIENT,
+            request_id=str(uuid.uuid4()),
+        )
+        request = msgspec.structs.replace(request, **fields)
+        return self.service.start_workflow_execution(request)
+
     def new_id(self) -> str:
         """A workflow id that the test has not used."""
         self._ids += 1
@@ -258,6 +296,11 @@ class World:
         """A run that exists; the current one of its id if none is named."""
         handle = self.client.get_workflow_handle(workflow_id, run_id=run_id or None)
         return Run(self, handle)
+
+    @staticmethod
+    def key(run: "Run") -> RunKey:
+        """What names a run to the store."""
+        return RunKey(namespace=NAMESPACE, workflow_id=run.id, run_id=run.run_id)
 
     def runs(self, query: str = "") -> list[Any]:
         """What a list with this filter shows, newest first."""
@@ -285,12 +328,21 @@ class World:
         *commands: Message,
         **fields: Any,
     ) -> workflow_tasks.RespondWorkflowTaskCompletedResponse:
-        """Complete a workflow task with commands, given by their attributes."""
+        """Complete a workflow task with commands, given by their attributes; what names no task
+        queue gets that of the run, as from Temporal's SDKs.
+        """
+        run_queue = task.workflow_execution_task_queue or TaskQueue(name=self.queue)
+        asked = [
+            msgspec.structs.replace(each, task_queue=TaskQueue(name=run_queue.name))
+            if getattr(each, "task_queue", self) is None
+            else each
+            for each in commands
+        ]
         return self.service.respond_workflow_task_completed(
             workflow_tasks.RespondWorkflowTaskCompletedRequest(
                 namespace=NAMESPACE,
                 task_token=task.task_token,
-                commands=tuple(Command.of(attributes) for attributes in commands),
+                commands=tuple(Command.of(each) for each in asked),
                 identity=WORKER,
                 **fields,
             )
@@ -417,6 +469,16 @@ class Run:
         return do(self._this.describe())
 
     @property
+    def pending_task(self) -> Any:
+        """Its outstanding workflow task, described; None without one."""
+        return self.describe().raw_description.pending_workflow_task
+
+    @property
+    def pending_activities(self) -> list[Any]:
+        """Its open activities, described."""
+        return list(self.describe().raw_description.pending_activities)
+
+    @property
     def status(self) -> str:
         """The name of its status."""
         found: str = self.describe().status.name
@@ -454,7 +516,8 @@ def wait_history(world: World, key: RunKey, next_event_id: int, timeout: timedel
         head = world.store.head(key.namespace, key.workflow_id, key.run_id)
         return head is None or head.next_event_id > next_event_id
 
-    world.work_until(grown, timeout, f"an event after {next_event_id - 1} of {key.workflow_id}")
+    what = f"an event after {next_event_id - 1} of {key.workflow_id}"
+    world.work_until(grown, timeout, what, patient=True)
 
 
 def wait_update(

@@ -19,6 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
 from wfapp import operating, wiring
+from wfapp.admin.activity_orders import ActivityOrders
 from wfapp.admin.changelist import (
     NEWEST_FIRST,
     KeysetChangeList,
@@ -46,7 +47,7 @@ Act = Callable[[WorkflowExecution, Any, operating.Operator], None]
 
 
 @admin.register(WorkflowExecution)
-class WorkflowExecutionAdmin(ReadOnlyAdmin):
+class WorkflowExecutionAdmin(ActivityOrders, ReadOnlyAdmin):
     """Workflow executions: nothing is edited; what may be done are actions behind `operate`."""
 
     list_display = (
@@ -123,7 +124,7 @@ class WorkflowExecutionAdmin(ReadOnlyAdmin):
             self.admin_site.admin_view(self.export_view),
             name="wfapp_workflowexecution_export",
         )
-        return [export, *super().get_urls()]
+        return [export, *self.activity_urls(), *super().get_urls()]
 
     def change_view(
         self,

@@ -17,6 +17,24 @@ class ReasonForm(forms.Form):
     )
 
 
+class UnpauseForm(ReasonForm):
+    """How a paused activity goes on."""
+
+    reset_attempts = forms.BooleanField(
+        label=_("Count attempts from 1 again"), required=False, initial=False
+    )
+
+
+class ResetForm(ReasonForm):
+    """How an activity begins anew."""
+
+    keep_paused = forms.BooleanField(label=_("Leave it paused if it is"), required=False)
+    reset_heartbeat = forms.BooleanField(label=_("Forget heartbeat details"), required=False)
+    restore_original_options = forms.BooleanField(
+        label=_("With the options that it was scheduled with"), required=False
+    )
+
+
 class SignalForm(ReasonForm):
     """A signal and its arguments, checked before anything is sent."""
 

@@ -8,7 +8,7 @@ from wfapp.models import WorkflowExecution
 from wfapp.presentation import history_lines
 from wfapp.presentation.run_view import RunView, load_run
 from wfapp.presentation.values import Reader, text_of, texts_of
-from wfapp.presentation.words import camel, event_name, failure_line, span
+from wfapp.presentation.words import camel, event_name, failure_line, retry_line, span
 from wfcore.history.state import ActivityState, InboxItem, PendingActivity
 from wfcore.protocol import events as ev
 from wfcore.protocol.events import EVENT_TYPES
@@ -42,6 +42,16 @@ def run_page(
             {"id": timer_id, "fires_at": timer.fire_at, "in": span(timer.fire_at - view.now)}
             for timer_id, timer in view.state.recorded.timers.items()
         ],
+        "children": _children(view) if view.state.is_open else [],
+        "updates": [
+            {
+                "id": update.update_id,
+                "name": update.name,
+                "stage": camel(update.stage),
+                "since": update.since,
+            }
+            for update in view.updates
+        ],
         "inbox": [_waiting(item) for item in view.inbox],
         "may_see_payloads": reader.may_see,
         **_history(request, view, service, reader),
@@ -60,6 +70,9 @@ def _facts(view: RunView) -> list[tuple[str, Any]]:
         ("Closed", recorded.close_time),
         ("Last progress", recorded.last_event_time),
         ("Took", span(recorded.close_time - recorded.start_time) if recorded.close_time else ""),
+        ("Cron schedule", recorded.cron_schedule),
+        ("Retry policy", retry_line(recorded.retry_policy)),
+        ("Attempt", recorded.attempt if recorded.attempt > 1 else ""),
         ("Cancel requested", recorded.cancel_reason or "yes" if recorded.cancel_requested else ""),
         ("Ends at the latest", recorded.expiration_time),
         ("Next run", recorded.new_execution_run_id),
@@ -70,14 +83,16 @@ def _facts(view: RunView) -> list[tuple[str, Any]]:
 
 def _activity(view: RunView, row: PendingActivity) -> dict[str, Any]:
     waits = row.state == ActivityState.SCHEDULED
+    state = "waits" if waits else "runs"
     return {
         "id": row.activity_id,
         "type": row.activity_type,
         "queue": row.task_queue,
-        "state": "waits" if waits else "runs",
+        "state": "paused" if waits and row.pause is not None else state,
+        "pause": row.pause,
         "attempt": row.attempt,
         "most": row.retry_policy.maximum_attempts or "",
-        "next": row.attempt_scheduled_at if waits and row.attempt_scheduled_at > view.now else None,
+        "next": row.claimable_at if row.claimable_at and row.claimable_at > view.now else None,
         "since": row.started_at,
         "worker": row.identity or row.last_worker_identity,
         "failure": failure_line(row.last_failure),
@@ -85,6 +100,19 @@ def _activity(view: RunView, row: PendingActivity) -> dict[str, Any]:
         "heartbeat": row.last_heartbeat_at,
         "details": ", ".join(texts_of(row.heartbeat_details)),
     }
+
+
+def _children(view: RunView) -> list[dict[str, Any]]:
+    return [
+        {
+            "workflow_id": child.workflow_id,
+            "run_id": child.run_id,
+            "type": child.workflow_type,
+            "state": "started" if child.run_id else "to be started",
+            "policy": camel(child.parent_close_policy),
+        }
+        for child in view.state.recorded.children.values()
+    ]
 
 
 def _waiting(item: InboxItem) -> dict[str, Any]:

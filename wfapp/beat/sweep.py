@@ -102,6 +102,8 @@ class Sweep:
         wait = report.next_due - self._store.now()
         if wait > timedelta():
             return min(wait, self._interval)
+        if report.next_due > report.at:
+            return timedelta()  # it came due during this tick
         if report.failed:
             return AFTER_FAILURES
         # Due, and yet nothing was found to do: another release's, or somebody was faster.

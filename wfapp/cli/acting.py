@@ -1,123 +1,29 @@
-"""Verbs that act: start, signal, query, cancel, terminate. All but a query are audited."""
+"""Verbs that act on a run: signal, query, cancel, terminate. All but a query are audited."""
 
 import argparse
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from wfapp import operating
 from wfapp.cli.answers import Exit, VerbError, WrongStateError
-from wfapp.cli.arguments import (
-    add_input,
-    add_reason,
-    add_run,
-    choices,
-    duration,
-    named_values,
-    values,
-)
+from wfapp.cli.arguments import add_input, add_reason, add_run, duration, values
 from wfapp.cli.context import Context, account
-from wfapp.conf import config
-from wfapp.dispatch.queues import DEFAULT_TASK_QUEUE
 from wfapp.presentation.message_json import write_message
 from wfapp.presentation.values import texts_of, value_of
 from wfapp.presentation.words import camel
 from wfcore.exceptions import NotFoundError
-from wfcore.protocol.common import TaskQueue, WorkflowType
-from wfcore.protocol.enums import (
-    QueryRejectCondition,
-    WorkflowIdConflictPolicy,
-    WorkflowIdReusePolicy,
-)
-from wfcore.protocol.payloads import Memo, UserMetadata
+from wfcore.protocol.enums import QueryRejectCondition
 from wfcore.protocol.rpc.info import WorkflowQuery
 from wfcore.protocol.rpc.workflows import (
     QueryWorkflowRequest,
     RequestCancelWorkflowExecutionRequest,
     SignalWorkflowExecutionRequest,
-    StartWorkflowExecutionRequest,
     TerminateWorkflowExecutionRequest,
 )
+from wfcore.service import validation
 
 _NO_PAYLOADS: tuple[Any, ...] = ()
-
-
-# ---- start
-
-
-def start_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--type", required=True, help="workflow type")
-    parser.add_argument("-t", "--task-queue", default="", help="without it that of the setting")
-    parser.add_argument("-w", "--workflow-id", default="", help="without it a random one")
-    add_input(parser)
-    for name in ("execution-timeout", "run-timeout", "task-timeout", "start-delay"):
-        parser.add_argument(f"--{name}", type=duration, metavar="DURATION", help="such as 1h30m")
-    parser.add_argument("--id-reuse-policy", choices=choices(WorkflowIdReusePolicy))
-    parser.add_argument("--id-conflict-policy", choices=choices(WorkflowIdConflictPolicy))
-    parser.add_argument("--memo", action="append", default=[], metavar="KEY=JSON")
-    parser.add_argument("--static-summary", default="", help="one line for people")
-    parser.add_argument("--static-details", default="", help="more for people")
-    add_reason(parser)
-
-
-def start(context: Context) -> None:
-    """Start a run, or find the one that the policies name."""
-    options = context.options
-    workflow_id = options["workflow_id"] or str(uuid.uuid4())
-    queue = options["task_queue"] or config().task_queue or DEFAULT_TASK_QUEUE
-    reuse, conflict = options["id_reuse_policy"], options["id_conflict_policy"]
-    request = StartWorkflowExecutionRequest(
-        namespace=context.namespace,
-        workflow_id=workflow_id,
-        workflow_type=WorkflowType(name=options["type"]),
-        task_queue=TaskQueue(name=queue),
-        input=context.payloads(values(options)),
-        workflow_execution_timeout=options["execution_timeout"],
-        workflow_run_timeout=options["run_timeout"],
-        workflow_task_timeout=options["task_timeout"],
-        workflow_start_delay=options["start_delay"],
-        workflow_id_reuse_policy=WorkflowIdReusePolicy.from_wire(reuse or 0),
-        workflow_id_conflict_policy=WorkflowIdConflictPolicy.from_wire(conflict or 0),
-        identity=account(),
-        memo=_memo(context),
-        user_metadata=_metadata(context),
-    )
-    answer = operating.perform(context.service, request, context.operator)
-    facts = {
-        "workflowId": workflow_id,
-        "runId": answer.run_id,
-        "type": options["type"],
-        "namespace": context.namespace,
-        "taskQueue": queue,
-    }
-    context.printer.json(facts)
-    context.printer.title("Running execution")
-    context.printer.card([(name[0].upper() + name[1:], value) for name, value in facts.items()])
-    if not answer.started:
-        context.printer.note("Nothing was started: this run was open already.")
-
-
-def _memo(context: Context) -> Memo | None:
-    fields = named_values(context.options["memo"], "--memo")
-    if not fields:
-        return None
-    payloads = context.payloads(list(fields.values()))
-    items = payloads.payloads if payloads is not None else _NO_PAYLOADS
-    return Memo(fields=dict(zip(fields, items, strict=True)))
-
-
-def _metadata(context: Context) -> UserMetadata | None:
-    texts = {
-        "summary": context.options["static_summary"],
-        "details": context.options["static_details"],
-    }
-    fields = {
-        name: payloads.payloads[0]
-        for name, text in texts.items()
-        if text and (payloads := context.payloads([text])) is not None
-    }
-    return UserMetadata(**fields) if fields else None
 
 
 # ---- signal and query
@@ -139,7 +45,7 @@ def signal(context: Context) -> None:
         input=context.payloads(values(context.options)),
         identity=account(),
     )
-    with _closed_told_apart(context):
+    with closed_told_apart(context):
         operating.perform(context.service, request, context.operator)
     context.printer.json({})
     context.printer.line("Signal workflow succeeded")
@@ -218,20 +124,21 @@ def terminate(context: Context) -> None:
         identity=account(),
         reason=context.options["reason"],
     )
-    with _closed_told_apart(context):
+    with closed_told_apart(context):
         operating.perform(context.service, request, context.operator)
     context.printer.json({})
     context.printer.line("Workflow terminated")
 
 
 @contextmanager
-def _closed_told_apart(context: Context) -> Iterator[None]:
+def closed_told_apart(context: Context) -> Iterator[None]:
     """The service calls a closed run "not found", which a script must tell from a missing one."""
     try:
         yield
     except NotFoundError as error:
         target = context.execution
         store = context.service.host.store
-        if store.head(context.namespace, target.workflow_id, target.run_id) is None:
+        head = store.head(context.namespace, target.workflow_id, target.run_id)
+        if head is None or validation.is_open(head.status):
             raise
         raise WrongStateError(error.message) from error

@@ -9,6 +9,7 @@ from wfcore.exceptions import (
     AlreadyExistsError,
     DeadlineExceededError,
     FailedPreconditionError,
+    MultiOperationExecutionError,
     NotFoundError,
     QueryFailedError,
     RPCError,
@@ -40,6 +41,7 @@ class WrongStateError(NotFoundError):
 
 def code_of(error: RPCError) -> Exit:
     """The exit code that tells a script of an error of the service."""
+    error = _reason(error)
     if isinstance(error, WrongStateError | AlreadyExistsError | FailedPreconditionError):
         return Exit.WRONG_STATE
     if isinstance(error, NotFoundError):
@@ -51,9 +53,17 @@ def code_of(error: RPCError) -> Exit:
 
 def text_of_error(error: RPCError) -> str:
     """An error in one line."""
+    error = _reason(error)
     if isinstance(error, QueryFailedError):
         return f"the query failed: {error.message}"
     return error.message
+
+
+def _reason(error: RPCError) -> RPCError:
+    """Of two operations in one call, the error of the one that failed."""
+    if isinstance(error, MultiOperationExecutionError) and error.failed is not None:
+        return error.failed
+    return error
 
 
 class Stream(Protocol):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wfapp.cli.answers import VerbError
+from wfcore.protocol.common import Priority
 from wfcore.protocol.enums import WireEnum
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -39,21 +40,26 @@ def duration(text: str) -> timedelta:
     return total
 
 
-def values(options: dict[str, Any]) -> list[Any]:
+def values(options: dict[str, Any], prefix: str = "") -> list[Any]:
     """The arguments that ``--input`` and ``--input-file`` give, in their order.
+
+    Args:
+        prefix: stands before the names of the two, such as ``update-``.
 
     Raises:
         VerbError: one is no JSON, or a file can't be read.
     """
-    found = [json_value(text, "--input") for text in options.get("input") or ()]
-    for name in options.get("input_file") or ():
+    dest = f"{prefix}input".replace("-", "_")
+    flag, file = f"--{prefix}input", f"--{prefix}input-file"
+    found = [json_value(text, flag) for text in options.get(dest) or ()]
+    for name in options.get(f"{dest}_file") or ():
         try:
             text = Path(name).read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
-            raise VerbError(f"--input-file {name} is no UTF-8: {error}") from error
+            raise VerbError(f"{file} {name} is no UTF-8: {error}") from error
         except OSError as error:
-            raise VerbError(f"--input-file {name} can't be read: {error.strerror}") from error
-        found.append(json_value(text, f"--input-file {name}"))
+            raise VerbError(f"{file} {name} can't be read: {error.strerror}") from error
+        found.append(json_value(text, f"{file} {name}"))
     return found
 
 
@@ -99,23 +105,66 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-r", "--run-id", default="", help="run id; without it the newest run")
 
 
-def add_input(parser: argparse.ArgumentParser) -> None:
-    """Arguments of a workflow, signal or query."""
+def add_input(parser: argparse.ArgumentParser, prefix: str = "", of: str = "") -> None:
+    """Arguments of a workflow, signal, query or update."""
+    short = () if prefix else ("-i",)
     parser.add_argument(
-        "-i",
-        "--input",
+        *short,
+        f"--{prefix}input",
         action="append",
         default=[],
         metavar="JSON",
-        help="an argument; repeat it for more",
+        help=f"an argument{of}; repeat it for more",
     )
     parser.add_argument(
-        "--input-file",
+        f"--{prefix}input-file",
         action="append",
         default=[],
         metavar="FILE",
-        help="a file that holds an argument in JSON",
+        help=f"a file that holds an argument{of} in JSON",
     )
+
+
+def add_retry(parser: argparse.ArgumentParser, what: str) -> None:
+    """Parts of a retry policy; those that are not given are the server's defaults."""
+    parser.add_argument(
+        "--retry-initial-interval", type=duration, metavar="DURATION", help=f"of {what}"
+    )
+    parser.add_argument("--retry-backoff-coefficient", type=float, metavar="NUMBER")
+    parser.add_argument("--retry-maximum-interval", type=duration, metavar="DURATION")
+    parser.add_argument(
+        "--retry-maximum-attempts", type=int, metavar="COUNT", help="0: no limit but the timeouts"
+    )
+
+
+#: Fields of a retry policy by their flags.
+RETRY = (
+    "retry_initial_interval",
+    "retry_backoff_coefficient",
+    "retry_maximum_interval",
+    "retry_maximum_attempts",
+)
+
+
+def retry_fields(options: dict[str, Any]) -> dict[str, Any]:
+    """Those fields of a `RetryPolicy` that are given."""
+    return {
+        name.removeprefix("retry_"): options[name] for name in RETRY if options[name] is not None
+    }
+
+
+def add_priority(parser: argparse.ArgumentParser) -> None:
+    """Order among the tasks of a queue."""
+    parser.add_argument("--priority-key", type=int, metavar="1-5", help="1 comes first")
+    parser.add_argument("--fairness-key", metavar="KEY", help="who shares the queue with others")
+    parser.add_argument("--fairness-weight", type=float, metavar="NUMBER", help="of that key")
+
+
+def priority(options: dict[str, Any]) -> Priority | None:
+    """The priority that is given, if any is."""
+    names = ("priority_key", "fairness_key", "fairness_weight")
+    given = {name: options[name] for name in names if options[name] is not None}
+    return Priority(**given) if given else None
 
 
 def add_reason(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from wfapp.cli import acting, looking, running
+from wfapp.cli import acting, activities, looking, running, starting, updating
 from wfapp.cli.context import Context
 
 Verb = Callable[[Context], None]
@@ -19,13 +19,41 @@ class VerbEntry:
     run: Verb
 
 
+#: A name of two words is a verb of a group.
 VERBS: Mapping[str, VerbEntry] = {
-    "start": VerbEntry(help="start a workflow", add_options=acting.start_options, run=acting.start),
+    "start": VerbEntry(
+        help="start a workflow", add_options=starting.start_options, run=starting.start
+    ),
+    "execute": VerbEntry(
+        help="start a workflow and wait for its result",
+        add_options=starting.execute_options,
+        run=starting.execute,
+    ),
+    "signal-with-start": VerbEntry(
+        help="signal a workflow, started if it is not open",
+        add_options=starting.signal_with_start_options,
+        run=starting.signal_with_start,
+    ),
+    "start-update-with-start": VerbEntry(
+        help="update a workflow, started if it is not open, and wait until that is accepted",
+        add_options=starting.start_update_options,
+        run=starting.start_update_with_start,
+    ),
+    "execute-update-with-start": VerbEntry(
+        help="update a workflow, started if it is not open, and print the update's result",
+        add_options=starting.execute_update_options,
+        run=starting.execute_update_with_start,
+    ),
     "list": VerbEntry(
         help="list runs, newest first", add_options=looking.list_options, run=looking.list_runs
     ),
     "show": VerbEntry(
         help="all that is known of a run, and why it is where it is",
+        add_options=looking.show_options,
+        run=looking.show,
+    ),
+    "describe": VerbEntry(
+        help="the same as show, by Temporal's name",
         add_options=looking.show_options,
         run=looking.show,
     ),
@@ -46,6 +74,26 @@ VERBS: Mapping[str, VerbEntry] = {
     ),
     "signal": VerbEntry(help="send a signal", add_options=acting.signal_options, run=acting.signal),
     "query": VerbEntry(help="ask a run", add_options=acting.query_options, run=acting.query),
+    "update start": VerbEntry(
+        help="send an update and wait until it is accepted",
+        add_options=updating.start_options,
+        run=updating.start,
+    ),
+    "update execute": VerbEntry(
+        help="send an update and print its result",
+        add_options=updating.execute_options,
+        run=updating.execute,
+    ),
+    "update result": VerbEntry(
+        help="wait for an update's end and print its result",
+        add_options=updating.result_options,
+        run=updating.result,
+    ),
+    "update describe": VerbEntry(
+        help="how far an update has come",
+        add_options=updating.describe_options,
+        run=updating.describe,
+    ),
     "cancel": VerbEntry(
         help="ask a run to cancel itself", add_options=acting.cancel_options, run=acting.cancel
     ),
@@ -53,6 +101,36 @@ VERBS: Mapping[str, VerbEntry] = {
         help="end a run at once, without its code",
         add_options=acting.terminate_options,
         run=acting.terminate,
+    ),
+    "activity complete": VerbEntry(
+        help="complete an activity from outside",
+        add_options=activities.complete_options,
+        run=activities.complete,
+    ),
+    "activity fail": VerbEntry(
+        help="fail an activity from outside, for good",
+        add_options=activities.fail_options,
+        run=activities.fail,
+    ),
+    "activity pause": VerbEntry(
+        help="keep attempts from beginning",
+        add_options=activities.pause_options,
+        run=activities.pause,
+    ),
+    "activity unpause": VerbEntry(
+        help="let attempts begin again",
+        add_options=activities.unpause_options,
+        run=activities.unpause,
+    ),
+    "activity reset": VerbEntry(
+        help="begin with the first attempt again",
+        add_options=activities.reset_options,
+        run=activities.reset,
+    ),
+    "activity update-options": VerbEntry(
+        help="change timeouts, queue or retry policy of pending activities",
+        add_options=activities.update_options_options,
+        run=activities.update_options,
     ),
     "dev": VerbEntry(
         help="run web server, worker and ticker in this one process",
@@ -64,6 +142,12 @@ VERBS: Mapping[str, VerbEntry] = {
         add_options=running.worker_options,
         run=running.worker,
     ),
+}
+
+
+GROUPS: Mapping[str, str] = {
+    "update": "send updates and see what came of them",
+    "activity": "answer and steer pending activities",
 }
 
 

@@ -4,7 +4,8 @@ The end of an activity mostly makes a workflow task ready, and a workflow task m
 activity. Who did the one takes the other: a message less for each, and the run's code may still be
 in memory. Nothing is done that was not committed before, and losing the process in between costs
 what losing any claim or message costs. A chain is bounded in time and length, so that nobody waits
-long behind one run.
+long behind one run. What an activity's own code makes ready, a workflow that it starts and may wait
+for, goes out by message at once.
 """
 
 import time
@@ -40,6 +41,8 @@ Following = DispatchWorkflowTask | ClaimedTask
 @dataclass
 class _Kept:
     serves: Callable[[str], bool]
+    #: whether the activity's code has ended
+    ended: bool = False
     tasks: list[Following] = field(default_factory=list)
 
 
@@ -48,7 +51,9 @@ _kept: ContextVar[_Kept | None] = ContextVar("wfapp_following", default=None)
 
 @contextmanager
 def following(serves: Callable[[str], bool]) -> Iterator[list[Following]]:
-    """Keep the first workflow task that becomes ready within the block, if `serves` its queue."""
+    """Keep the first workflow task that becomes ready after `end_of_code` within the block, if
+    `serves` its queue.
+    """
     kept = _Kept(serves)
     reset = _kept.set(kept)
     try:
@@ -57,12 +62,21 @@ def following(serves: Callable[[str], bool]) -> Iterator[list[Following]]:
         _kept.reset(reset)
 
 
+def end_of_code() -> None:
+    """The activity that this thread runs does nothing more: what comes now follows from its end."""
+    kept = _kept.get()
+    if kept is not None:
+        kept.ended = True
+
+
 def keep(effect: Effect) -> bool:
     """Whether this thread will do what the effect announces, so that nobody need be told."""
     kept = _kept.get()
-    if kept is None or kept.tasks or not isinstance(effect, DispatchWorkflowTask):
+    if kept is None or not kept.ended or kept.tasks:
         return False
-    if effect.sent or not kept.serves(effect.task_queue):
+    if not isinstance(effect, DispatchWorkflowTask) or effect.sent:
+        return False
+    if not kept.serves(effect.task_queue):
         return False
     kept.tasks.append(effect)
     return True

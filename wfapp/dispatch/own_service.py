@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from django.db import connections
 
 from wfapp.dispatch.connections import Surviving, leave_connection, surviving
-from wfapp.dispatch.following import ClaimedTask, keep_claimed, kept_queues
+from wfapp.dispatch.following import ClaimedTask, end_of_code, keep_claimed, kept_queues
 from wfcore.exceptions import NotFoundError
 from wfcore.history.requests import ClaimTask
 from wfcore.protocol.rpc.activity_tasks import (
@@ -27,6 +27,8 @@ from wfcore.protocol.rpc.activity_tasks import (
 from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskCompletedRequest,
     RespondWorkflowTaskCompletedResponse,
+    RespondWorkflowTaskFailedRequest,
+    RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import tokens
 from wfcore.service.follow import Follow
@@ -39,7 +41,7 @@ T = TypeVar("T")
 
 class OwnService(Surviving):
     """The service for runners: tasks that follow at once are claimed for this process too, and
-    heartbeats, which threads of their own send, keep no connections.
+    what threads of their own report, heartbeats and code that hangs, keeps no connections.
 
     Args:
         owner: the process that claims.
@@ -69,6 +71,19 @@ class OwnService(Surviving):
         try:
             return surviving(
                 lambda: self._service.record_activity_task_heartbeat(request), alias=self._alias
+            )
+        finally:
+            leave_connection(self._alias)
+
+    def respond_workflow_task_failed(
+        self, request: RespondWorkflowTaskFailedRequest
+    ) -> RespondWorkflowTaskFailedResponse:
+        """As the service's; the connection ends, since code that hangs is reported by a thread that
+        ends then too.
+        """
+        try:
+            return surviving(
+                lambda: self._service.respond_workflow_task_failed(request), alias=self._alias
             )
         finally:
             leave_connection(self._alias)
@@ -104,6 +119,7 @@ class OwnService(Surviving):
         return self._followed(self._service.respond_activity_task_canceled, request)
 
     def _followed(self, respond: Callable[..., T], request: Any) -> T:
+        end_of_code()
         serves = kept_queues()
         if serves is None or self._draining() or connections[self._alias].in_atomic_block:
             return surviving(lambda: respond(request), alias=self._alias)

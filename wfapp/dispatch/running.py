@@ -25,6 +25,7 @@ from wfapp.dispatch.following import (
     Following,
     OwnSlot,
     chained,
+    end_of_code,
     following,
 )
 from wfapp.dispatch.messages import (
@@ -333,6 +334,7 @@ class TaskWorker:
                 raise ApplicationError(
                     error.message, type=type(error).__name__, non_retryable=True
                 ) from error
+            end_of_code()
             self._service.respond_activity_task_completed(
                 RespondActivityTaskCompletedRequest(
                     task_token=task.task_token,

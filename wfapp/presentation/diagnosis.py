@@ -11,12 +11,15 @@ from datetime import datetime, timedelta
 from wfapp.presentation.queue_facts import QueueFacts
 from wfapp.presentation.words import camel, failure_line, moment, one_line, span
 from wfcore.history.state import (
+    ActivityPause,
     ActivityState,
     DeliveryKind,
     InboxItem,
     MutableState,
     PendingActivity,
+    Recorded,
 )
+from wfcore.protocol.enums import ContinueAsNewInitiator
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 
 #: How long work may wait for a worker before that is worth a word.
@@ -106,7 +109,7 @@ def _of_task(evidence: Evidence) -> Iterator[_Finding]:
     task, now = volatile.task, evidence.now
     if task is None:
         if not recorded.first_task_scheduled and recorded.execution_time > now:
-            yield _Finding(weight=_TIMER, text=f"starts in {span(recorded.execution_time - now)}")
+            yield _Finding(weight=_TIMER, text=_start(recorded, now))
         return
     if task.attempt >= STUCK_ATTEMPT:
         yield _Finding(weight=_STUCK, text=_stuck(evidence))
@@ -126,6 +129,18 @@ def _of_task(evidence: Evidence) -> Iterator[_Finding]:
         )
     else:
         yield _Finding(weight=_RUNNING, text="the workflow task was just sent to a worker")
+
+
+def _start(recorded: Recorded, now: datetime) -> str:
+    """When a run begins that waits for its first task, and why it waits."""
+    wait = span(recorded.execution_time - now)
+    if recorded.initiator is ContinueAsNewInitiator.RETRY:
+        most = recorded.retry_policy.maximum_attempts if recorded.retry_policy is not None else 0
+        of = f" of {most}" if most else ""
+        return f"attempt {recorded.attempt}{of} of the workflow starts in {wait}"
+    if recorded.cron_schedule:
+        return f"starts in {wait}, by the cron schedule {recorded.cron_schedule}"
+    return f"starts in {wait}"
 
 
 def _stuck(evidence: Evidence) -> str:
@@ -156,9 +171,13 @@ def _of_activity(evidence: Evidence, row: PendingActivity) -> _Finding:
         if row.last_heartbeat_at is not None:
             beat = f", last heartbeat {span(now - row.last_heartbeat_at)} ago"
         since = span(now - row.started_at) if row.started_at is not None else "a while"
+        then = "; it is paused after this attempt" if row.pause is not None else ""
         return _Finding(
-            weight=_RUNNING, text=f"{name} runs since {since}{_by(row.identity)}{attempt}{beat}"
+            weight=_RUNNING,
+            text=f"{name} runs since {since}{_by(row.identity)}{attempt}{beat}{then}",
         )
+    if row.pause is not None:
+        return _Finding(weight=_TROUBLE, text=f"{name} {_paused(row.pause, now)}")
     waits = now - row.attempt_scheduled_at
     failed = ""
     if row.last_failure is not None:
@@ -173,6 +192,12 @@ def _of_activity(evidence: Evidence, row: PendingActivity) -> _Finding:
         return _Finding(weight=_RUNNING, text=f"{name} was just sent to a worker{failed}")
     weight, reason = _unclaimed(evidence, row.task_queue, waits, workflow=False)
     return _Finding(weight=weight, text=f"{name} is due since {span(waits)}, {reason}{failed}")
+
+
+def _paused(pause: ActivityPause, now: datetime) -> str:
+    by = f" by {pause.identity}" if pause.identity else ""
+    reason = f": {one_line(pause.reason, 200)}" if pause.reason else ""
+    return f"is paused since {span(now - pause.at)}{by}{reason}; unpause it"
 
 
 def _unclaimed(
@@ -212,12 +237,23 @@ def _of_others(evidence: Evidence) -> Iterator[_Finding]:
                 text=f"{_TO_DO[delivery.kind]} of event {event_id} has failed "
                 f"{_count(delivery.attempts - 1, 'time')}: see the ticker's log",
             )
+    for what, targets in (
+        ("the signal", recorded.external_signals),
+        ("the cancel request", recorded.external_cancels),
+    ):
+        for target in targets.values():
+            text = f"{what} to workflow {target} is on its way"
+            yield _Finding(weight=_RUNNING, text=text)
     children = list(recorded.children.values())
     if children:
         more = f" and {len(children) - 1} more" if len(children) > 1 else ""
         yield _Finding(
             weight=_TIMER, text=f"waits for child workflow {children[0].workflow_id}{more}"
         )
+    for update_id in volatile.updates:
+        yield _Finding(weight=_RUNNING, text=f"update {update_id} waits for a worker's word")
+    for update_id in recorded.open_updates:
+        yield _Finding(weight=_IDLE, text=f"update {update_id} is accepted and has not ended")
 
 
 _TO_DO = {

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from wfapp.presentation.diagnosis import Diagnosis, Evidence, diagnose, queues_of
+from wfapp.presentation.pending_updates import PendingUpdate, pending_updates
 from wfapp.presentation.queue_facts import queue_facts
 from wfapp.presentation.values import Reader
 from wfapp.presentation.words import failure_line
@@ -30,6 +31,7 @@ class RunView:
     state: MutableState
     activities: Sequence[PendingActivity]
     inbox: Sequence[InboxItem]
+    updates: Sequence[PendingUpdate]
     journal: Sequence[Journal]
     memo: Memo
     search_attributes: SearchAttributes
@@ -58,6 +60,7 @@ def load_run(
         state=state,
         activities=reader.messages(activities),
         inbox=reader.messages(inbox),
+        updates=pending_updates(store, key, state),
         journal=store.read_journal(key),
         memo=reader.message(memo or Memo()),
         search_attributes=search_attributes or SearchAttributes(),

@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime, timedelta
 
+from wfcore.history.retries import fill_policy
+from wfcore.protocol.common import RetryPolicy
 from wfcore.protocol.enums import EventType, WireEnum
 from wfcore.protocol.failures import Failure
 
@@ -38,6 +40,23 @@ def camel(member: WireEnum) -> str:
 def event_name(kind: EventType) -> str:
     """``ActivityTaskScheduled``."""
     return camel(kind)
+
+
+def retry_line(policy: RetryPolicy | None) -> str:
+    """``5 attempts, after 1 s, times 2, at most 100 s``; nothing without a policy."""
+    if policy is None:
+        return ""
+    filled = fill_policy(policy)
+    most = filled.maximum_attempts
+    parts = [
+        f"{most} attempt{'' if most == 1 else 's'}" if most else "attempts without limit",
+        f"after {span(filled.initial_interval or timedelta())}",
+        f"times {filled.backoff_coefficient:g}",
+        f"at most {span(filled.maximum_interval or timedelta())}",
+    ]
+    if filled.non_retryable_error_types:
+        parts.append(f"not for {', '.join(filled.non_retryable_error_types)}")
+    return ", ".join(parts)
 
 
 def one_line(text: str, length: int = _LINE) -> str:

@@ -42,6 +42,8 @@ REMEMBERED_FAILURES = 1_000
 class SweepReport:
     """What one sweep did."""
 
+    #: the store's time by which work was due or not
+    at: datetime
     runs: int
     activities: int
     inboxes: int
@@ -77,6 +79,7 @@ class Sweeper:
         )
         found = (len(keys), len(rows), len(waiting))
         return SweepReport(
+            at=now,
             runs=runs,
             activities=activities,
             inboxes=inboxes,

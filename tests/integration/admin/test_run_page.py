@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from tests.support.database_probe import DatabaseProbe
 from tests.support.people import Person
-from tests.support.requests_json import activity, complete, timer, values
+from tests.support.requests_json import accepted, activity, complete, start_child, timer, values
 from wfcore.protocol import json_form
 
 PAGE = "/admin/wfapp/workflowexecution/{}/change/"
@@ -76,6 +76,24 @@ def test_timers_messages_and_memo_are_shown(probe: DatabaseProbe, client: Client
     assert "Timers reminder Jan. 1, 2030, 2 a.m. (in 2 h)" in page
     assert re.search(r"Unread messages WorkflowExecutionSignaled approve", page)
     assert 'Memo customer "Ann"' in page
+
+
+def test_children_updates_and_what_is_repeated_are_shown(
+    probe: DatabaseProbe, client: Client
+) -> None:
+    workflow_id, run_id = probe.run(
+        cronSchedule="0 12 * * *", retryPolicy={"maximumAttempts": 3}, workflowId="order-1"
+    )
+    assert "Cron schedule 0 12 * * * Retry policy 3 attempts" in shown(client, run_id)
+    workflow_id, run_id = probe.run()
+    probe.step(start_child("parcel-1", workflowType={"name": "Parcel"}))
+    probe.step()
+    probe.update(workflow_id, "u1", lambda: probe.say(accepted), name="add", stage="ACCEPTED")
+    page = shown(client, run_id)
+    assert "parcel-1 Parcel started Terminate" in page
+    assert "add (u1) Accepted Jan. 1, 2030, midnight" in page
+    child = probe.describe("parcel-1").workflow_execution_info.execution.run_id
+    assert PAGE.format(child) in client.get(PAGE.format(run_id)).content.decode()
 
 
 def test_the_journal_is_shown(probe: DatabaseProbe, client: Client) -> None:

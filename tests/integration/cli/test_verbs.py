@@ -2,14 +2,13 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from tests.support.command_line import workflow
 from tests.support.database_probe import DatabaseProbe
 from tests.support.requests_json import activity, complete, continue_as_new, fail, values
 from wfapp.cli.context import account
@@ -20,29 +19,6 @@ from wfcore.protocol.enums import WorkflowExecutionStatus as Status
 from wfcore.protocol.payloads import Payload, Payloads
 from wfcore.protocol.rpc.info import QueryRejected
 from wfcore.protocol.rpc.workflows import QueryWorkflowResponse
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a verb printed, and its exit code."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-def workflow(*arguments: str) -> Answer:
-    out, err, code = StringIO(), StringIO(), 0
-    try:
-        call_command("workflow", *arguments, stdout=out, stderr=err)
-    except SystemExit as end:
-        code = int(end.code or 0)
-    return Answer(code, out.getvalue(), err.getvalue())
-
 
 pytestmark = pytest.mark.usefixtures("probe")
 

@@ -14,6 +14,10 @@ from wfcore.protocol.rpc.activity_tasks import (
     RecordActivityTaskHeartbeatRequest,
     RecordActivityTaskHeartbeatResponse,
 )
+from wfcore.protocol.rpc.workflow_tasks import (
+    RespondWorkflowTaskFailedRequest,
+    RespondWorkflowTaskFailedResponse,
+)
 
 
 class Service:
@@ -22,9 +26,18 @@ class Service:
     def record_activity_task_heartbeat(
         self, request: RecordActivityTaskHeartbeatRequest
     ) -> RecordActivityTaskHeartbeatResponse:
+        self._look()
+        return RecordActivityTaskHeartbeatResponse(cancel_requested=True)
+
+    def respond_workflow_task_failed(
+        self, request: RespondWorkflowTaskFailedRequest
+    ) -> RespondWorkflowTaskFailedResponse:
+        self._look()
+        return RespondWorkflowTaskFailedResponse()
+
+    def _look(self) -> None:
         with connections["default"].cursor() as cursor:
             cursor.execute("SELECT 1")
-        return RecordActivityTaskHeartbeatResponse(cancel_requested=True)
 
     def respond_workflow_task_completed(self, request: Any) -> None: ...
 
@@ -42,6 +55,21 @@ def test_the_thread_of_heartbeats_keeps_no_connection(db: None) -> None:
     thread.start()
     thread.join(20)
     assert seen == [True, None]
+
+
+def test_the_thread_that_reports_hanging_code_keeps_no_connection(db: None) -> None:
+    service: Any = Service()
+    own = _OwnService(service, alias="default", owner=lambda: "boot")
+    seen: list[Any] = []
+
+    def report() -> None:
+        own.respond_workflow_task_failed(RespondWorkflowTaskFailedRequest())
+        seen.append(connections["default"].connection)
+
+    thread = threading.Thread(target=report)
+    thread.start()
+    thread.join(20)
+    assert seen == [None]
 
 
 def test_a_heartbeat_within_a_transaction_leaves_it_open(db: None) -> None:

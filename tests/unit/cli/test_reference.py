@@ -10,7 +10,7 @@ from wfapp.cli.answers import Exit
 from wfapp.cli.verbs import VERBS
 
 REFERENCE = (Path(__file__).parents[3] / "docs" / "reference" / "commands.md").read_text()
-ROWS = dict(re.findall(r"^\| `(\w+)` \|(.*)\|$", REFERENCE, re.MULTILINE))
+ROWS = dict(re.findall(r"^\| `([\w -]+)` \|(.*)\|$", REFERENCE, re.MULTILINE))
 
 
 def test_every_verb_is_explained() -> None:

@@ -6,6 +6,7 @@ from wfapp.dispatch.following import (
     ClaimedTask,
     OwnSlot,
     chained,
+    end_of_code,
     following,
     keep,
     keep_claimed,
@@ -36,10 +37,21 @@ def test_nothing_is_kept_outside_of_a_block() -> None:
 
 def test_the_first_workflow_task_of_a_served_queue_is_kept() -> None:
     with following(lambda task_queue: task_queue == "default") as tasks:
+        end_of_code()
         assert not keep(task(task_queue="elsewhere"))
         assert keep(task("first"))
         assert not keep(task("second"))
     assert [each.run_id for each in tasks] == ["first"]
+    assert not keep(task())
+
+
+def test_what_the_activity_makes_ready_itself_goes_out_at_once() -> None:
+    with following(lambda task_queue: True) as tasks:
+        assert not keep(task("started by the activity, which may wait for it"))
+        end_of_code()
+        assert keep(task("its own"))
+    assert [each.run_id for each in tasks] == ["its own"]
+    end_of_code()
     assert not keep(task())
 
 
@@ -55,6 +67,7 @@ def test_what_is_announced_again_and_what_is_no_workflow_task_goes_out() -> None
         stamp=1,
     )
     with following(lambda task_queue: True) as tasks:
+        end_of_code()
         assert not keep(task(sent=1))
         assert not keep(activity)
         assert not keep(WakeTicker(at=datetime.now(UTC)))

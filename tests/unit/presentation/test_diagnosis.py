@@ -7,10 +7,21 @@ import msgspec
 import pytest
 
 from tests.support.probing import Probe
-from tests.support.requests_json import activity, complete, start_child, timer
+from tests.support.requests_json import (
+    accepted,
+    activity,
+    cancel_external,
+    complete,
+    fail,
+    signal_external,
+    start_child,
+    timer,
+)
 from wfapp.presentation.diagnosis import Diagnosis, Evidence, diagnose
+from wfapp.presentation.pending_updates import PendingUpdate, pending_updates
 from wfapp.presentation.queue_facts import QueueFacts
 from wfcore.history.effects import CarryOut
+from wfcore.protocol.enums import UpdateWorkflowExecutionLifecycleStage as Stage
 from wfcore.protocol.enums import WorkflowExecutionStatus
 from wfcore.service import delivering
 from wfcore.service.delivering import Courier
@@ -249,3 +260,76 @@ def test_a_paused_run(probe: Probe) -> None:
     state.recorded.status = WorkflowExecutionStatus.PAUSED
     found = diagnose(Evidence(state=msgspec.structs.replace(state), now=probe.clock.now()))
     assert found.sentence == "paused: nothing happens until it is unpaused"
+
+
+# ---- paused activities, updates, other workflows, runs that follow
+
+
+def test_a_paused_activity_needs_a_person(probe: Probe) -> None:
+    workflow_id, _ = probe.with_activity()
+    probe.operate("pause_activity", workflow_id, id="a", reason="the bank is closed")
+    probe.advance(180)
+    found = why(probe, workflow_id)
+    assert found.sentence == (
+        "activity act (a) is paused since 3 min by probe-client: the bank is closed; unpause it"
+    )
+    assert found.is_trouble
+
+
+def test_an_attempt_that_runs_while_its_activity_is_paused(probe: Probe) -> None:
+    workflow_id, _ = probe.with_activity()
+    probe.poll_activity()
+    probe.operate("pause_activity", workflow_id, id="a")
+    found = why(probe, workflow_id)
+    assert found.sentence == (
+        "activity act (a) runs since 0 ms on probe-worker; it is paused after this attempt"
+    )
+    assert not found.is_trouble
+
+
+def test_updates(probe: Probe) -> None:
+    workflow_id, run_id = probe.idle()
+    seen: list[Diagnosis] = []
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
+
+    def pending() -> list[PendingUpdate]:
+        state = probe.store.read_state("default", workflow_id)
+        assert state is not None
+        return pending_updates(probe.store, key, state)
+
+    def look() -> None:
+        seen.append(why(probe, workflow_id))
+        assert pending() == [PendingUpdate(update_id="u", name="add", stage=Stage.ADMITTED)]
+        probe.say(accepted)
+
+    probe.update(workflow_id, "u", look, name="add", stage="ACCEPTED")
+    assert "update u waits for a worker's word" in (seen[0].sentence, *seen[0].others)
+    assert why(probe, workflow_id).sentence == "update u is accepted and has not ended"
+    now = probe.clock.now()
+    assert pending() == [PendingUpdate(update_id="u", name="add", stage=Stage.ACCEPTED, since=now)]
+    probe.terminate(workflow_id)
+    assert pending() == []
+
+
+def test_messages_to_other_workflows_are_on_their_way() -> None:
+    probe = Probe(carrier=Silent())
+    workflow_id, _ = probe.run()
+    probe.step(signal_external("order-2"), cancel_external("order-3"))
+    found = why(probe, workflow_id)
+    assert {found.sentence, *found.others} == {
+        "the signal to workflow order-2 is on its way",
+        "the cancel request to workflow order-3 is on its way",
+    }
+
+
+def test_a_run_by_cron(probe: Probe) -> None:
+    workflow_id, _ = probe.run(cronSchedule="0 12 * * *")
+    assert why(probe, workflow_id).sentence == ("starts in 12 h, by the cron schedule 0 12 * * *")
+
+
+@pytest.mark.parametrize(("most", "of"), [(5, " of 5"), (0, "")])
+def test_another_attempt_of_a_workflow(probe: Probe, most: int, of: str) -> None:
+    policy = {"initialInterval": "90s", "maximumAttempts": most}
+    workflow_id, _ = probe.run(retryPolicy=policy)
+    probe.step(fail())
+    assert why(probe, workflow_id).sentence == f"attempt 2{of} of the workflow starts in 90 s"

@@ -2,7 +2,8 @@ from datetime import timedelta
 
 import pytest
 
-from wfapp.presentation.words import camel, failure_line, one_line, span
+from wfapp.presentation.words import camel, failure_line, one_line, retry_line, span
+from wfcore.protocol.common import RetryPolicy
 from wfcore.protocol.enums import EventType, WorkflowExecutionStatus
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 
@@ -44,3 +45,25 @@ def test_a_failure_leads_to_its_cause() -> None:
 def test_a_line_is_one_line() -> None:
     assert one_line("a\n  b\tc") == "a b c"
     assert one_line("x" * 500, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("policy", "text"),
+    [
+        (None, ""),
+        (RetryPolicy(), "attempts without limit, after 1 s, times 2, at most 100 s"),
+        (RetryPolicy(maximum_attempts=1), "1 attempt, after 1 s, times 2, at most 100 s"),
+        (
+            RetryPolicy(
+                initial_interval=timedelta(seconds=5),
+                backoff_coefficient=1.5,
+                maximum_interval=timedelta(hours=3),
+                maximum_attempts=4,
+                non_retryable_error_types=("NoLuck", "NoFunds"),
+            ),
+            "4 attempts, after 5 s, times 1.5, at most 3 h, not for NoLuck, NoFunds",
+        ),
+    ],
+)
+def test_a_retry_policy_in_a_line(policy: RetryPolicy | None, text: str) -> None:
+    assert retry_line(policy) == text

@@ -26,17 +26,22 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         found = parser.add_subparsers(dest="verb", required=True, metavar="VERB", title="verbs")
+        groups = {"": found}
         for name, verb in verbs.VERBS.items():
-            mine = found.add_parser(name, help=verb.help, description=verb.help)
+            group, _, last = name.rpartition(" ")
+            if group not in groups:
+                groups[group] = _group(found, group, verbs.GROUPS[group])
+            mine = groups[group].add_parser(last, help=verb.help, description=verb.help)
             _exit_with_one(mine)
             verbs.add_common(mine)
             verb.add_options(mine)
+            mine.set_defaults(full_verb=name)
 
     def handle(self, *args: Any, **options: Any) -> None:
         printer = Printer(self.stdout, self.stderr, as_json=options["json"])
         context = Context(options=options, printer=printer)
         try:
-            verbs.run(options["verb"], context)
+            verbs.run(options["full_verb"], context)
         except VerbError as error:
             self._fail(printer, error.text, error.code)
         except RPCError as error:
@@ -48,6 +53,13 @@ class Command(BaseCommand):
     def _fail(printer: Printer, text: str, code: Exit) -> None:
         printer.error(" ".join(text.split()), code)
         raise SystemExit(int(code))
+
+
+def _group(found: Any, name: str, text: str) -> Any:
+    """A verb that has verbs of its own."""
+    parser = found.add_parser(name, help=text, description=text)
+    _exit_with_one(parser)
+    return parser.add_subparsers(dest="verb_of_group", required=True, metavar="VERB", title="verbs")
 
 
 def _exit_with_one(parser: argparse.ArgumentParser) -> None:
