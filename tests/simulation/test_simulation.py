@@ -62,7 +62,7 @@ NOT_MADE = {
     "Store.read_journal",
 }
 #: Calls that only few of these runs make.
-SELDOM_MADE = {"Store.request_seen"}
+SELDOM_MADE = {"Store.requested_runs"}
 
 
 @pytest.mark.timeout(600)

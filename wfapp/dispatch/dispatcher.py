@@ -43,6 +43,8 @@ class HistoryNotices:
     `resting` lets go of this thread's database connection: who waits for long needs none.
     """
 
+    lists_workers = False
+
     def __init__(
         self, notices: Notices, store: Store, resting: Callable[[], None] = lambda: None
     ) -> None:
@@ -124,6 +126,8 @@ class CeleryDispatcher(HistoryNotices):
     `celery_task` gives the Celery queue to which the app routes the task of this name, or None when
     the app has no such task. `serving` tells whether a live worker takes work of a task queue.
     """
+
+    lists_workers = True
 
     def __init__(
         self,

@@ -154,8 +154,8 @@ class Migration(migrations.Migration):
                     "pk",
                     models.CompositePrimaryKey(
                         "shard",
-                        "run_id",
                         "request_id",
+                        "run_id",
                         blank=True,
                         editable=False,
                         primary_key=True,
@@ -248,6 +248,7 @@ class Migration(migrations.Migration):
                 ("status", models.SmallIntegerField()),
                 ("format", models.SmallIntegerField()),
                 ("task_started", models.BooleanField()),
+                ("cancel_unseen", models.BooleanField()),
                 ("first_execution_run_id", models.UUIDField()),
                 ("namespace", models.CharField(max_length=1000)),
                 ("workflow_id", models.CharField(max_length=1000)),

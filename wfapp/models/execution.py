@@ -92,6 +92,8 @@ class ExecutionState(models.Model):
     format = models.SmallIntegerField()
     #: a workflow task is claimed, so that facts wait in the inbox
     task_started = models.BooleanField()
+    #: its code is about to learn that it is to cancel: none of its activities begins
+    cancel_unseen = models.BooleanField()
     first_execution_run_id = models.UUIDField()
     namespace = name_column()
     workflow_id = name_column()

@@ -34,7 +34,8 @@ class InboxItem(models.Model):
 class SignalRequest(models.Model):
     """The request id of a signal that a run has had; kept with the run."""
 
-    pk = models.CompositePrimaryKey("shard", "run_id", "request_id")
+    # In this order, since all runs of a workflow id are asked for a request.
+    pk = models.CompositePrimaryKey("shard", "request_id", "run_id")
     shard = models.BigIntegerField()
     run_id = models.UUIDField()
     request_id = name_column()

@@ -4,6 +4,7 @@ Each is one conditional statement, or a few in one transaction, so that of two t
 A refusal leaves nothing behind.
 """
 
+import uuid
 from collections.abc import Sequence
 from datetime import datetime
 from functools import cache
@@ -78,11 +79,12 @@ class Facts(StorePart):
         count, size = self._database.read(sql.INBOX_SIZE, [*run, limit])[0]
         return count, int(size)
 
-    def request_seen(self, namespace: str, workflow_id: str, request_id: str) -> bool:
-        """As `Store.request_seen`."""
+    def requested_runs(self, namespace: str, workflow_id: str, request_id: str) -> list[str]:
+        """As `Store.requested_runs`."""
         key = RunKey(namespace=namespace, workflow_id=workflow_id, run_id="")
         place = self._database.workflow_id(key)
-        return bool(self._database.read(sql.REQUEST_SEEN, [*place, request_id]))
+        found = self._database.read(sql.REQUESTED_RUNS, [*place, request_id])
+        return [str(uuid.UUID(str(run_id))) for (run_id,) in found]
 
     def withdraw_inbox(self, key: RunKey, item_id: int, journal: Sequence[Journal] = ()) -> bool:
         """As `Store.withdraw_inbox`: waits for a transaction that is taking the row in."""

@@ -100,6 +100,7 @@ STATE_COLUMNS = (
     "status",
     "format",
     "task_started",
+    "cancel_unseen",
     "owner",
     "snapshot",
 )
@@ -125,6 +126,7 @@ def state_values(state: MutableState, wakeup_at: int | None) -> list[Any]:
         int(state.recorded.status),
         state.format,
         started,
+        state.cancel_unseen,
         task.owner if task is not None and started else "",
         encode(state),
     ]
@@ -188,6 +190,7 @@ HEAD_COLUMNS = (
     "workflow_type",
     "task_queue",
     "first_execution_run_id",
+    "cancel_unseen",
 )
 CURRENT_COLUMNS = ("run_id", "status", "create_request_id", "first_execution_run_id", "start_time")
 
@@ -207,6 +210,7 @@ def read_head(row: Row) -> RunHead:
         workflow_type=row[6],
         task_queue=row[7],
         first_execution_run_id=_text(row[8]),
+        cancel_unseen=bool(row[9]),
     )
 
 

@@ -107,11 +107,11 @@ INSERT_SIGNAL_REQUEST = (
     insert(SIGNAL_REQUEST, ("shard", "run_id", "request_id")) + " ON CONFLICT DO NOTHING"
 )
 
-REQUEST_SEEN = (
-    f"SELECT 1 FROM {SIGNAL_REQUEST} AS request JOIN {STATE} AS state "
+REQUESTED_RUNS = (
+    f"SELECT request.run_id FROM {SIGNAL_REQUEST} AS request JOIN {STATE} AS state "
     "ON state.shard = request.shard AND state.run_id = request.run_id "
     "WHERE request.shard = %s AND state.namespace = %s AND state.workflow_id = %s "
-    "AND request.request_id = %s LIMIT 1"
+    "AND request.request_id = %s"
 )
 
 UPSERT_MEMO = (

@@ -253,9 +253,10 @@ def _update_completed(
 
 
 def _cancel_requested(
-    recorded: Recorded, _event: HistoryEvent, attributes: ev.WorkflowExecutionCancelRequested
+    recorded: Recorded, event: HistoryEvent, attributes: ev.WorkflowExecutionCancelRequested
 ) -> None:
     recorded.cancel_requested = True
+    recorded.cancel_requested_event_id = event.event_id
     recorded.cancel_reason = attributes.cause
 
 

@@ -283,5 +283,7 @@ class Answer:
     selected: list[PendingActivity] = field(default_factory=list)
     #: event that stands for the request, 0 without one
     event_id: int = 0
+    #: the task was the first to see that the run is to cancel, and left it open
+    saw_cancel: bool = False
     #: the task left no trace: the worker goes back to this event (0: it did leave one)
     reset_event_id: int = 0

@@ -130,6 +130,7 @@ class Recorded(_State, kw_only=True):
     update_count: int = 0
     open_updates: dict[str, int] = {}
     cancel_requested: bool = False
+    cancel_requested_event_id: int = 0
     cancel_reason: str = ""
 
 
@@ -248,6 +249,17 @@ class MutableState(_State, kw_only=True):
     def task_started(self) -> bool:
         """Whether a workflow task is claimed, so that facts must wait in the inbox."""
         return self.volatile.task is not None and self.volatile.task.started_at is not None
+
+    @property
+    def cancel_unseen(self) -> bool:
+        """Whether the run's code is about to learn, by a first attempt, that it is to cancel."""
+        task, recorded = self.volatile.task, self.recorded
+        return (
+            self.is_open
+            and task is not None
+            and task.attempt == 1
+            and recorded.cancel_requested_event_id > recorded.previous_started_event_id
+        )
 
 
 class ActivityState(IntEnum):

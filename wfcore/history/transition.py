@@ -229,6 +229,7 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
     if heartbeat and step.now > task.original_scheduled_at + step.limits.workflow_task_heartbeat:
         workflow_task.time_out(step, task)
         return Answer(error=NotFoundError("workflow task heartbeat timeout"))
+    saw_cancel = step.change.state.cancel_unseen
     step.answer = request
     step.next_run_id = request.next_run_id
     step.namespace_id = request.namespace_id
@@ -254,7 +255,12 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
     elif step.volatile.updates:
         workflow_task.schedule(step, speculative=True)
     claim = workflow_task.claim(step, request.next_claim) if request.next_claim else None
-    return Answer(claim=claim, activities=step.taken, reset_event_id=reset_event_id)
+    return Answer(
+        claim=claim,
+        activities=step.taken,
+        reset_event_id=reset_event_id,
+        saw_cancel=saw_cancel,
+    )
 
 
 def _carry_out(step: Step, task: TaskClaim, request: CompleteTask) -> None:

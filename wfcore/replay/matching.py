@@ -22,8 +22,9 @@ from wfcore.replay.loop import WorkflowLoop
 from wfcore.replay.markers import is_change_version, read_local_activity, read_patch
 
 _LOOP = WorkflowLoop.run_ready.__code__
+_API = "wfcore.workflow."
 #: Modules that stand between a line of workflow code and the command it asks for.
-_INNER = ("wfcore.workflow.", "wfcore.replay.", "asyncio.", "contextlib", "_asyncio")
+_INNER = (_API, "wfcore.replay.", "asyncio.", "contextlib", "_asyncio")
 _CLOSING = frozenset(
     {
         commands.CompleteWorkflowExecution,
@@ -336,14 +337,23 @@ def line_of(error: BaseException) -> Line:
 
 
 def _workflow_line() -> Line:
-    """The innermost line of the code that runs which is not asyncio's or ours."""
+    """The innermost line of the code that runs which is not asyncio's or ours; interceptors that
+    stand between the authoring API and the command are passed over.
+    """
     # Costs least of all ways to a caller's line.
     frame: FrameType | None = sys._getframe(3)  # noqa: SLF001
+    innermost: Line = (None, 0)
+    has_passed_api = False
     while frame is not None:
         module = frame.f_globals.get("__name__", "")
         if not module.startswith(_INNER):
-            return frame.f_code, frame.f_lineno
+            if has_passed_api:
+                return frame.f_code, frame.f_lineno
+            if innermost[0] is None:
+                innermost = frame.f_code, frame.f_lineno
+        elif module.startswith(_API):
+            has_passed_api = True
         if frame.f_code is _LOOP:
             break  # what called the loop is no workflow code
         frame = frame.f_back
-    return None, 0
+    return innermost

@@ -12,7 +12,7 @@ from wfcore.history.effects import DispatchActivity, Journal
 from wfcore.history.machines import activity
 from wfcore.history.machines.activity import Decision
 from wfcore.history.requests import Arrive
-from wfcore.history.state import PendingActivity
+from wfcore.history.state import ActivityState, PendingActivity
 from wfcore.protocol.common import ActivityType, WorkflowExecution, WorkflowType
 from wfcore.protocol.events import ActivityTaskScheduled
 from wfcore.protocol.rpc.activity_tasks import (
@@ -82,14 +82,31 @@ def claim(
 def _claim_row(
     host: Host, row: PendingActivity, now: datetime, identity: str, owner: str, request_id: str
 ) -> PollActivityTaskQueueResponse:
+    # Temporal gives the activity to whoever comes first, also if the run is about to cancel it.
+    head = host.store.head(row.namespace, row.workflow_id, row.run_id)
     decision = activity.claim(row, now, request_id=request_id, identity=identity, owner=owner)
     if decision is None or decision.row is None:
         return PollActivityTaskQueueResponse()
-    if decision.row is not row and not _replace(host, row, decision):
+    if decision.row is not row and (
+        (head is not None and head.cancel_unseen) or not _replace(host, row, decision)
+    ):
         return PollActivityTaskQueueResponse()
     host.recent.claimed(decision.row)
-    head = host.store.head(row.namespace, row.workflow_id, row.run_id)
     return task(host, decision.row, head.workflow_type if head is not None else "")
+
+
+def announce_again(host: Host, key: RunKey) -> None:
+    """Announce the activities that were held back until the run's code had seen that it is to
+    cancel, and that it let live.
+    """
+    now = host.store.now()
+    waiting = [
+        activity.dispatch(row)
+        for row in host.store.read_activities(key)
+        if row.state == ActivityState.SCHEDULED and row.attempt_scheduled_at <= now
+    ]
+    if waiting:
+        host.dispatcher.dispatch(waiting)
 
 
 def task(host: Host, row: PendingActivity, workflow_type: str) -> PollActivityTaskQueueResponse:

@@ -155,6 +155,8 @@ def arrive(
             refusal = sent.refusal(state)
             if refusal is not None:
                 return refusal
+            if _came_before(host, sent, state):
+                return Outcome.REPEATED
             if inside:
                 return _leave(host, sent, state)
             run_id = state.recorded.run_id
@@ -198,6 +200,8 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
                 return meant, Outcome.LATE
             if sent.request_id and tx.seen_request(meant, sent.request_id):
                 return meant, Outcome.REPEATED
+            if not run_id and _came_before(host, sent, state):
+                return meant, Outcome.REPEATED
             if state.task_started:
                 return meant, _store_under_lock(host, tx, sent, state)
             fact = sent.with_claim(state)
@@ -218,6 +222,22 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
     if sent.follow is not None and taken:
         sent.follow.taken = taken[-1]
     return found
+
+
+def _came_before(host: Host, sent: _Sent, state: MutableState) -> bool:
+    """Whether another run of the chain has recorded the request: who repeats it, because the answer
+    got lost, doesn't know that another run has followed.
+    """
+    recorded, key = state.recorded, sent.key(state)
+    if not sent.request_id or sent.address.run_id or not recorded.continued_execution_run_id:
+        return False
+    runs = host.store.requested_runs(key.namespace, key.workflow_id, sent.request_id)
+    # One that stored it and then closed without it has kept the id too.
+    return any(
+        _is_recorded(host, replace(key, run_id=run_id), sent.fact)
+        for run_id in runs
+        if run_id != key.run_id
+    )
 
 
 def _store_under_lock(host: Host, tx: Transaction, sent: _Sent, state: MutableState) -> Outcome:

@@ -305,7 +305,7 @@ def _send(
         if head is None:
             raise validation.not_found(target.workflow_id, "")
         # after this run began nothing more was recorded by those before it
-        if host.store.request_seen(target.namespace, target.workflow_id, request_id):
+        if host.store.requested_runs(target.namespace, target.workflow_id, request_id):
             return Outcome.REPEATED
         outcome = arrive(
             host,

@@ -77,6 +77,8 @@ class RunHead:
     key: RunKey
     status: WorkflowExecutionStatus
     task_started: bool
+    #: the run's code is about to learn that it is to cancel: none of its activities begins
+    cancel_unseen: bool
     next_event_id: int
     workflow_type: str
     task_queue: str
@@ -309,8 +311,8 @@ class Store(Protocol):
     def inbox_size(self, key: RunKey, limit: int) -> tuple[int, int]:
         """How many arrivals of a run wait and their bytes; looks at no more than `limit` rows."""
 
-    def request_seen(self, namespace: str, workflow_id: str, request_id: str) -> bool:
-        """Whether any run of the workflow id has recorded this request id; asked seldom."""
+    def requested_runs(self, namespace: str, workflow_id: str, request_id: str) -> Sequence[str]:
+        """The runs of the workflow id that have kept this request id, by their ids."""
 
     def withdraw_inbox(self, key: RunKey, item_id: int, journal: Sequence[Journal] = ()) -> bool:
         """Take an arrival back and journal it; False, and nothing done, when it was taken in."""
@@ -362,6 +364,10 @@ class Store(Protocol):
 
 class Dispatcher(Protocol):
     """Tells workers and waiting readers. Never raises, never blocks long; may lose anything."""
+
+    #: whether `worker_seen` is right at once, because workers stand in a list while they live;
+    #: else they are seen only when they ask for work
+    lists_workers: bool
 
     def dispatch(self, effects: Sequence[Effect]) -> None:
         """Announce, after the commit."""

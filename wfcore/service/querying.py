@@ -37,8 +37,12 @@ from wfcore.service.tokens import QueryToken
 
 #: How long a query waits when its caller doesn't say.
 DEFAULT_TIMEOUT = timedelta(seconds=10)
+#: How long a question waits for its answer before it is asked once more; doubled each time.
+ASK_AGAIN_AFTER = timedelta(seconds=3)
 #: How long nobody may ask for work of a queue before a question to it is given up.
 NO_WORKER_AFTER = timedelta(seconds=30)
+#: The same for a run that has not yet begun, where it is known at once who works.
+NOT_BEGUN_AFTER = timedelta(seconds=1.5)
 #: Attempt of a workflow task from which on new questions are refused.
 FAILING_ATTEMPT = 3
 #: Questions of one run that may wait for its workflow task (`history.MaxBufferedQueryCount`).
@@ -163,14 +167,33 @@ def _is_pending(state: MutableState) -> bool:
 def _wait_for_task(host: Host, key: RunKey, asked: MutableState, until: datetime) -> None:
     last_event_id = asked.recorded.next_event_id - 1
     state: MutableState | None = asked
+    patience = until
+    if host.dispatcher.lists_workers:
+        patience = min(until, host.store.now() + NOT_BEGUN_AFTER)
     while state is not None and _is_pending(state):
         if state.recorded.previous_started_event_id > last_event_id:
             return
         left = until - host.store.now()
         if left <= timedelta():
             raise _too_late()
-        host.dispatcher.wait_history(key, state.recorded.next_event_id, left)
+        if until - left >= patience:
+            _check_worker(host, state)
+            patience = until
+        wait = min(left, max(patience - (until - left), timedelta()))
+        host.dispatcher.wait_history(key, state.recorded.next_event_id, wait)
         state = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
+
+
+def _check_worker(host: Host, state: MutableState) -> None:
+    """Whether a worker will begin the run."""
+    recorded, task = state.recorded, state.volatile.task
+    if recorded.last_completed_event_id or task is None or task.started_at is not None:
+        return
+    if not host.dispatcher.worker_seen(recorded.namespace, recorded.task_queue):
+        raise FailedPreconditionError(
+            f"the workflow has not started: no worker serves the task queue "
+            f"{recorded.task_queue!r}; its first task waits since {task.scheduled_at.isoformat()}"
+        )
 
 
 def _ask(
@@ -187,15 +210,22 @@ def _ask(
         query=question,
     )
     host.dispatcher.dispatch_query(task)
+    patience, give_up_at = ASK_AGAIN_AFTER, host.store.now() + NO_WORKER_AFTER
     try:
-        while (left := until - host.store.now()) > timedelta():
-            answer = host.dispatcher.wait_answer(task.query_id, min(left, NO_WORKER_AFTER))
+        while (left := until - (now := host.store.now())) > timedelta():
+            if now >= give_up_at:
+                if not host.dispatcher.worker_seen(key.namespace, queue):
+                    raise FailedPreconditionError(
+                        "no poller seen for task queue recently, worker may be down"
+                    )
+                give_up_at = now + NO_WORKER_AFTER
+            wait = min(left, patience, give_up_at - now)
+            answer = host.dispatcher.wait_answer(task.query_id, wait)
             if answer is not None:
                 return answer
-            if left >= NO_WORKER_AFTER and not host.dispatcher.worker_seen(key.namespace, queue):
-                raise FailedPreconditionError(
-                    "no poller seen for task queue recently, worker may be down"
-                )
+            if wait == patience:
+                host.dispatcher.dispatch_query(task)  # the first one may be lost
+                patience *= 2
         raise _too_late()
     finally:
         host.dispatcher.forget_query(task.query_id)

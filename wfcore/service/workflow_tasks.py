@@ -175,6 +175,8 @@ def complete(
         return RespondWorkflowTaskCompletedResponse(activity_tasks=before)
     for row in answer.activities:
         host.recent.claimed(row)
+    if answer.saw_cancel:
+        activity_tasks.announce_again(host, key)
     task = None
     if answer.claim is not None:
         known = answer.reset_event_id or token.started_event_id

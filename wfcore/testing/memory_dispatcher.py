@@ -23,6 +23,7 @@ class MemoryDispatcher:
     `on_dispatch` sees every effect that is announced, for simulators that deliver messages.
     """
 
+    lists_workers = False
     #: How long ago a worker may have asked to count as seen.
     RECENT = timedelta(seconds=30)
     #: Announcements of a queue that are kept for who comes to wait.
@@ -104,7 +105,7 @@ class MemoryDispatcher:
 
     def dispatch_query(self, task: QueryTask) -> None:
         with self._changed:
-            self._answers[task.query_id] = None
+            self._answers.setdefault(task.query_id, None)
             self._questions.setdefault((task.namespace, task.task_queue), deque()).append(task)
             self._changed.notify_all()
 

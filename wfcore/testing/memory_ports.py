@@ -249,10 +249,10 @@ class MemoryStore:
             sizes = [row.size for row in islice(run.inbox.values(), limit)] if run else []
         return len(sizes), sum(sizes)
 
-    def request_seen(self, namespace: str, workflow_id: str, request_id: str) -> bool:
+    def requested_runs(self, namespace: str, workflow_id: str, request_id: str) -> list[str]:
         with self._tables.mutex:
             runs = self._tables.runs_of(namespace, workflow_id)
-            return any(request_id in run.request_ids for run in runs)
+            return [run.key.run_id for run in runs if request_id in run.request_ids]
 
     def withdraw_inbox(self, key: RunKey, item_id: int, journal: Sequence[Journal] = ()) -> bool:
         with self._tables.unit() as unit:

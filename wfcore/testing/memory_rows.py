@@ -141,6 +141,7 @@ def _head(key: RunKey, state: MutableState) -> RunHead:
         key=key,
         status=recorded.status,
         task_started=state.is_open and state.task_started,
+        cancel_unseen=state.cancel_unseen,
         next_event_id=recorded.next_event_id,
         workflow_type=recorded.workflow_type,
         task_queue=recorded.task_queue,

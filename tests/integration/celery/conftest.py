@@ -23,6 +23,8 @@ from tools.services import Postgres, Redis, Services
 from tools.stack import WORKER_READY, Program, Stack
 
 ALIAS = "celery_world"
+#: with TEST_FULL=1 cases run as often as they were reported, which takes minutes more
+FULL = os.environ.get("TEST_FULL", "") not in ("", "0")
 #: shorter than the default, since tests wait for its end
 LEASE_SECONDS = 3.0
 

@@ -5,8 +5,10 @@ from typing import Any
 
 from tests.support.live_run import CONVERTER, LiveRun, payloads
 from wfcore import workflow
+from wfcore.exceptions import HistoryMismatchError
 from wfcore.protocol import commands
 from wfcore.protocol.payloads import Header
+from wfcore.replay.instance import replay_history
 from wfcore.replay.interceptors import (
     ExecuteWorkflowInput,
     HandleQueryInput,
@@ -85,6 +87,24 @@ class Hooked:
     @change.validator
     def check(self) -> None:
         pass
+
+
+@workflow.defn(name="Hooked")
+class HookedOtherwise:
+    @workflow.run
+    async def run(self) -> None:
+        await workflow.execute_activity("another", start_to_close_timeout=TEN)
+
+
+def test_a_mismatch_is_located_in_the_workflow_not_in_a_hook() -> None:
+    run = LiveRun(
+        Hooked, extern_functions={"double": lambda n: 2 * n}, started={}, checks_replay=False
+    )
+    run.work()
+    definition = workflow.WorkflowDefinition.must_from_class(HookedOtherwise)
+    error = replay_history(definition, run.history, interceptors=[Inbound])
+    assert isinstance(error, HistoryMismatchError)
+    assert error.location.endswith("in HookedOtherwise.run")
 
 
 def test_hooks_are_called_outermost_first() -> None:

@@ -353,6 +353,47 @@ def test_a_signal_with_a_known_request_id_is_recorded_once(arrivals: Arrivals) -
 
 
 @both
+@pytest.mark.parametrize("is_started", [False, True])
+def test_a_signal_that_the_run_before_had_is_not_recorded_again(
+    arrivals: Arrivals, is_started: bool
+) -> None:
+    """Who repeats a request whose answer got lost doesn't know that another run has followed."""
+    probe = Probe(arrivals=arrivals)
+    workflow_id, first = probe.run()
+    probe.signal(workflow_id, requestId="before")
+    probe.answer(probe.poll(), continue_as_new())
+    probe.advance(1)
+    if is_started:
+        probe.poll()
+    probe.signal(workflow_id, requestId="before")
+    probe.signal(workflow_id, requestId="new")
+    task = probe.poll() if not is_started else None
+    probe.signal(workflow_id, requestId="before")
+    probe.signal(workflow_id, requestId="new")
+    assert probe.types(workflow_id, first).count("WORKFLOW_EXECUTION_SIGNALED") == 1
+    if is_started:
+        probe.advance(20)
+    else:
+        probe.answer(task)
+    assert probe.types(workflow_id).count("WORKFLOW_EXECUTION_SIGNALED") == 1
+    assert probe.attributes(workflow_id, "WORKFLOW_EXECUTION_SIGNALED").request_id == "new"
+
+
+def test_a_signal_that_the_run_before_stored_and_did_not_record_is_no_repetition() -> None:
+    """It closed without it; the sender, or who repeats it, gives it to the next run."""
+    probe = Probe()
+    workflow_id, first = probe.run()
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=first)
+    task = probe.poll()
+    probe.answer(task, continue_as_new())
+    probe.advance(1)
+    with probe.store.transaction("default", workflow_id) as tx:
+        assert not tx.seen_request(key.run_id, "withdrawn")
+    probe.signal(workflow_id, requestId="withdrawn")
+    assert probe.types(workflow_id).count("WORKFLOW_EXECUTION_SIGNALED") == 1
+
+
+@both
 def test_a_second_cancel_request_leaves_nothing(arrivals: Arrivals) -> None:
     probe = Probe(arrivals=arrivals)
     workflow_id, _ = probe.idle()

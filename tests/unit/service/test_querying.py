@@ -1,6 +1,7 @@
 """Queries: asked of a worker, answered by replay, see all that was recorded before."""
 
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from datetime import timedelta
@@ -11,7 +12,7 @@ import pytest
 
 from tests.support.probing import Probe, Refusal
 from tests.support.requests_json import marker, values
-from wfcore.exceptions import DeadlineExceededError, QueryFailedError
+from wfcore.exceptions import DeadlineExceededError, FailedPreconditionError, QueryFailedError
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import QueryRejectCondition as Reject
 from wfcore.protocol.enums import QueryResultType
@@ -21,6 +22,7 @@ from wfcore.protocol.payloads import Payloads
 from wfcore.protocol.rpc.info import WorkflowQuery
 from wfcore.protocol.rpc.workflow_tasks import RespondQueryTaskCompletedRequest
 from wfcore.protocol.rpc.workflows import QueryWorkflowRequest, QueryWorkflowResponse
+from wfcore.service import querying
 from wfcore.service.ports import QueryTask
 from wfcore.testing.memory_ports import SimulatedClock
 
@@ -237,3 +239,41 @@ def test_a_worker_that_is_there_but_slow_is_waited_for() -> None:
     probe.dispatcher.wait_answer = worker_polls  # type: ignore[method-assign]
     with pytest.raises(DeadlineExceededError):
         ask(probe, workflow_id, timeout=100)
+
+
+def test_a_run_that_no_worker_will_begin_says_so_where_workers_are_known() -> None:
+    probe = waiting_probe()
+    probe.dispatcher.lists_workers = True  # type: ignore[misc]
+    workflow_id, _ = probe.run()
+    begun = time.monotonic()
+    with pytest.raises(FailedPreconditionError, match="not started: no worker"):
+        ask(probe, workflow_id)
+    assert time.monotonic() - begun < PATIENCE / 2
+
+
+def test_a_run_that_a_worker_may_still_begin_is_waited_for() -> None:
+    probe = waiting_probe()
+    probe.dispatcher.lists_workers = True  # type: ignore[misc]
+    probe.dispatcher.note_worker("default", probe.queue)
+    workflow_id, _ = probe.run()
+    with pytest.raises(DeadlineExceededError):
+        ask(probe, workflow_id, timeout=2.5)
+
+
+def test_a_question_that_got_lost_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(querying, "ASK_AGAIN_AFTER", timedelta(seconds=0.1))
+    probe = waiting_probe()
+    workflow_id, _ = probe.idle()
+    send, lost = probe.dispatcher.dispatch_query, list[QueryTask]()
+
+    def lose_first(task: QueryTask) -> None:
+        if lost:
+            send(task)
+        else:
+            lost.append(task)
+
+    probe.dispatcher.dispatch_query = lose_first  # type: ignore[method-assign]
+    asked = apart(lambda: ask(probe, workflow_id))
+    question = next_question(probe)
+    answered(probe, question)
+    assert asked.result(PATIENCE).query_rejected is None

@@ -79,12 +79,17 @@ class InboxContract(StoreContract):
         with store.transaction(NAMESPACE, key.workflow_id) as tx:
             assert not tx.seen_request(key.run_id, "q")
         build.terminate(key)
-        build.start(key.workflow_id)
-        assert store.request_seen(NAMESPACE, key.workflow_id, "r")
-        assert store.request_seen(NAMESPACE, key.workflow_id, "q")
-        assert not store.request_seen(NAMESPACE, key.workflow_id, "p")
-        assert not store.request_seen(NAMESPACE, other.workflow_id, "r")
-        assert not store.request_seen("other", key.workflow_id, "r")
+        following = build.start(key.workflow_id)
+        with store.transaction(NAMESPACE, key.workflow_id) as tx:
+            assert not tx.seen_request(following.run_id, "q")
+
+        def runs(request_id: str, workflow_id: str = key.workflow_id) -> set[str]:
+            return set(store.requested_runs(NAMESPACE, workflow_id, request_id))
+
+        assert runs("r") == {key.run_id}
+        assert runs("q") == {key.run_id, following.run_id}
+        assert runs("p") == runs("r", other.workflow_id) == set()
+        assert not store.requested_runs("other", key.workflow_id, "r")
 
     def test_of_one_request_at_once_one_is_stored(self, store: Store, build: Builder) -> None:
         key = build.start()

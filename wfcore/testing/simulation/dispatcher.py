@@ -37,6 +37,7 @@ class Message:
 class SimulatedDispatcher:
     """The `Dispatcher` port of a simulation; workers take messages from it."""
 
+    lists_workers = False
     #: How long ago a worker may have asked to count as seen.
     RECENT = timedelta(seconds=30)
 
@@ -113,7 +114,7 @@ class SimulatedDispatcher:
         """Simulated workers come back by themselves."""
 
     def dispatch_query(self, task: QueryTask) -> None:
-        self._answers[task.query_id] = None
+        self._answers.setdefault(task.query_id, None)
         self._send(task)
 
     def take_query(self, namespace: str, task_queue: str) -> QueryTask | None:

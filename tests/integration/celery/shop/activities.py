@@ -88,3 +88,26 @@ def find_order(what: str) -> int:
 def broken_statement() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT no_such_column")
+
+
+@activity.defn
+def wait_outside(what: str) -> str:
+    """Begins, and is completed by somebody else."""
+    ledger.begin(what, activity.info().attempt)
+    activity.raise_complete_async()
+
+
+@activity.defn
+def one_more(done: int) -> int:
+    return done + 1
+
+
+@activity.defn
+def pay(what: str, first: float) -> list[str]:
+    """Its first attempt takes a while, and goes on after its time is over."""
+    info = activity.info()
+    with ledger.entry(what, info.attempt):
+        ledger.begin(f"{what} key {info.workflow_run_id}/{info.activity_id}", info.attempt)
+        if info.attempt == 1:
+            ledger.sleep(first)
+    return [f"attempt {info.attempt}"]

@@ -10,7 +10,17 @@ from wfcore.exceptions import ApplicationError
 
 with workflow.unsafe.imports_passed_through():
     from tests.integration.celery.shop import activities, tasks
+    from tests.integration.celery.shop.cases import (
+        CleansUp,
+        Deployed,
+        Overdue,
+        Polls,
+        SleepsThenWorks,
+        Summing,
+    )
     from wfapp.dispatch.celery_tasks import call
+
+__all__ = ["CleansUp", "Deployed", "Overdue", "Polls", "SleepsThenWorks", "Summing"]
 
 MINUTE = timedelta(minutes=1)
 

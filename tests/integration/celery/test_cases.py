@@ -1,0 +1,342 @@
+"""Cases from public reports of Celery and Temporal, as tests: what went wrong there holds here.
+
+Each test names its case. What stands elsewhere: S11 in test_transactions, S12 in test_pools and
+test_deaths, S14 in test_long_loops.
+"""
+
+import base64
+import json
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from tests.integration.celery.conftest import FULL, Workers, World
+from tests.integration.celery.shop import workflows
+from tests.support.waiting import wait_until
+from tools.stack import ProgramError, free_port
+from wfapp import wiring
+from wfapp.client import get_client
+from wfapp.presentation.values import encode
+from wfcore.client import WorkflowFailureError, WorkflowQueryFailedError
+from wfcore.exceptions import CancelledError, ResourceExhaustedError, RPCError
+from wfcore.protocol.common import WorkflowExecution
+from wfcore.protocol.rpc.workflows import SignalWorkflowExecutionRequest
+
+pytestmark = pytest.mark.timeout(180)
+
+LIMIT = timedelta(seconds=60)
+BOSS = "boss"
+
+
+class Web:
+    """The project's web server, and a person who may do everything."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        login = base64.b64encode(f"{BOSS}:{BOSS}".encode()).decode()
+        self._headers = {"Authorization": f"Basic {login}", "Content-Type": "application/json"}
+
+    def call(self, path: str, body: Any = None) -> tuple[int, Any]:
+        """Status and JSON of an API call."""
+        request = urllib.request.Request(  # noqa: S310 - our own address
+            f"{self.url}/api/v1/namespaces/default/{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers=self._headers,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
+                return answer.status, json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            return error.code, json.loads(error.read())
+
+    def is_up(self) -> bool:
+        try:
+            return self.call("workflow-count")[0] == 200
+        except urllib.error.URLError:
+            return False
+
+
+@pytest.fixture(scope="module")
+def web(world: World) -> Iterator[Web]:
+    stack, port = world.stack, free_port()
+    person = {f"DJANGO_SUPERUSER_{name}": BOSS for name in ("USERNAME", "PASSWORD")}
+    stack.environment.update(person)
+    try:
+        stack.manage("createsuperuser", "--noinput", "--email=nobody@example.com")
+    finally:
+        for name in person:
+            del stack.environment[name]
+    program = stack.web(port)
+    found = Web(f"http://127.0.0.1:{port}")
+    wait_until(found.is_up, seconds=40, what=f"the web server: {program.tail()}")
+    yield found
+    program.kill()
+
+
+def kinds(workflow_id: str) -> list[str]:
+    history = get_client().get_workflow_handle(workflow_id).fetch_history()
+    return [event.event_type.name for event in history.events]
+
+
+def workflow_verb(world: World, *arguments: str) -> Any:
+    """What `manage.py workflow ... --json` prints."""
+    return json.loads(world.stack.manage("workflow", *arguments, "--json"))
+
+
+# ---- S07
+
+
+@pytest.mark.parametrize("by", ["command", "api"])
+def test_s07_a_cancel_while_every_worker_is_down_holds(
+    world: World, workers: Workers, web: Web, name: str, by: str
+) -> None:
+    client = get_client()
+    first = workers.start(queues=["celery.workflow"])
+    handle = client.start_workflow(workflows.CleansUp.run, name, id=name)
+    wait_until(lambda: "TIMER_STARTED" in kinds(name), what="the activity and the timer")
+    first.kill()
+
+    if by == "command":
+        workflow_verb(world, "cancel", name, "--reason", "customer left")
+    else:
+        assert web.call(f"workflows/{name}/cancel", {"reason": "customer left"})[0] == 200
+    world.redis.stop()
+    world.redis.start()
+    world.redis.empty()
+    # a second one changes nothing and is no error
+    before = kinds(name)
+    workflow_verb(world, "cancel", name, "--reason", "again")
+    assert kinds(name) == before
+
+    workers.start()
+    with pytest.raises(WorkflowFailureError) as raised:
+        handle.result(timeout=LIMIT)
+    assert isinstance(raised.value.cause, CancelledError)
+    assert world.rows(name) == [], "the activity's code never runs"
+    assert handle.describe().status.name == "CANCELED"
+    _, shown = web.call(f"workflows/{name}")
+    memo = shown["workflowExecutionInfo"]["memo"]["fields"]
+    assert "cleaned" in memo, "its handler ran, as a workflow task"
+
+    requested = next(
+        event.attributes
+        for event in handle.fetch_history().events
+        if event.event_type.name == "WORKFLOW_EXECUTION_CANCEL_REQUESTED"
+    )
+    assert requested.cause == "customer left"  # type: ignore[union-attr]
+    assert bool(requested.identity) == (by == "command")  # type: ignore[union-attr]
+    _, shown = web.call(f"workflows/{name}/history")
+    assert "customer left" in json.dumps(shown)
+    audited = world.ask(
+        "SELECT actor, reason, at FROM wfapp_auditentry WHERE workflow_id = %s "
+        "AND action = 'cancel' ORDER BY entry_id",
+        name,
+    )
+    assert [row[1] for row in audited] == ["customer left", "again"]
+    assert all(actor and at for actor, _, at in audited)
+    assert (audited[0][0] == BOSS) == (by == "api")
+
+
+# ---- S13 and S16
+
+
+def stuck_runs(names: list[str]) -> int:
+    """How many say that their workflow tasks fail."""
+    described = [get_client().get_workflow_handle(each).describe() for each in names]
+    return sum("TemporalReportedProblems" in each.search_attributes for each in described)
+
+
+def test_s13_a_deploy_that_removes_an_activity_makes_runs_stuck_not_failed(
+    world: World, workers: Workers, name: str
+) -> None:
+    client = get_client()
+    names = [f"{name}-{number}" for number in range(20)]
+    first = workers.start(slots=2)
+    for each in names:
+        client.start_workflow(
+            workflows.Deployed.run, each, id=each, task_timeout=timedelta(seconds=1)
+        )
+    for each in names:
+        world.wait_begun(f"{each}-B")
+    wait_until(lambda: all("ACTIVITY_TASK_SCHEDULED" in kinds(each) for each in names))
+    first.kill()
+
+    second = workers.start(slots=2, env={"TEST_BUILD": "2"})
+    for each in names:
+        client.get_async_activity_handle(workflow_id=each, run_id=None, activity_id="B").complete(
+            None
+        )
+    fresh = client.start_workflow(workflows.Deployed.run, f"{name}-new", id=f"{name}-new")
+    assert fresh.result(timeout=LIMIT) == f"{name}-new", "new runs are unaffected"
+    wait_until(lambda: stuck_runs(names) == 20, seconds=90, what="all are told as stuck")
+    assert {client.get_workflow_handle(each).describe().status.name for each in names} == {
+        "RUNNING"
+    }
+    failed = [kind for kind in kinds(names[0]) if kind == "WORKFLOW_TASK_FAILED"]
+    assert len(failed) == 1, "repeated failures leave no events"
+    failure = next(
+        event.attributes.failure.message  # type: ignore[union-attr]
+        for event in client.get_workflow_handle(names[0]).fetch_history().events
+        if event.event_type.name == "WORKFLOW_TASK_FAILED"
+    )
+    for words in ("event 11", "wait_outside", "work", "cases.py:"):
+        assert words in failure, failure
+    why = workflow_verb(world, "why", names[0])
+    assert "stuck" in json.dumps(why)
+    assert names[0] in second.output()
+    assert [row[:1] for row in world.rows(f"{names[0]}-C")] == []
+    second.kill()
+
+    workers.start(slots=2, env={"TEST_BUILD": "2b"})
+    for each in names:
+        assert client.get_workflow_handle(each).result(timeout=timedelta(seconds=90)) == each
+        for activity in "ABC":
+            assert [row[0] for row in world.rows(f"{each}-{activity}")] == [1], activity
+    assert stuck_runs(names) == 0
+
+
+def test_s16_queries_to_runs_in_every_state(
+    world: World, workers: Workers, web: Web, name: str
+) -> None:
+    client = get_client()
+    worker = workers.start(slots=2)
+
+    def start(label: str, kind: Any = workflows.Deployed.run, **options: Any) -> Any:
+        return client.start_workflow(kind, args=[label], id=label, **options)
+
+    completed = start(f"{name}-completed")
+    world.wait_begun(f"{name}-completed-B")
+    client.get_async_activity_handle(
+        workflow_id=completed.id, run_id=None, activity_id="B"
+    ).complete(None)
+    completed.result(timeout=LIMIT)
+    failed = start(f"{name}-failed")
+    world.wait_begun(f"{name}-failed-B")
+    client.get_async_activity_handle(workflow_id=failed.id, run_id=None, activity_id="B").fail(
+        RuntimeError("no")
+    )
+    # retried until it succeeds: terminated instead, which closes it with a failure for the caller
+    failed.terminate()
+    unknown = start(f"{name}-unknown", "NobodyKnowsIt")
+    nobody = start(f"{name}-nobody", task_queue=f"{name}-queue")
+
+    lengths = {each.id: len(kinds(each.id)) for each in (completed, failed)}
+    answers: Counter[str] = Counter()
+
+    def ask() -> None:
+        answers[client.get_workflow_handle(completed.id).query("state")] += 1
+        connections.close_all()
+
+    threads = [threading.Thread(target=ask) for _ in range(50)]
+    begun = time.monotonic()
+    for number, thread in enumerate(threads):
+        thread.start()
+        time.sleep(max(0.0, begun + number * 0.04 - time.monotonic()))
+    for thread in threads:
+        thread.join()
+    assert answers == {"C is done": 50}
+    assert failed.query("state") == "A is done"
+    status, answer = web.call(f"workflows/{completed.id}/query/state", {})
+    assert (status, answer["queryResult"]) == (200, ["C is done"])
+    assert "C is done" in json.dumps(workflow_verb(world, "query", failed.id, "--name=state")) or (
+        "A is done" in json.dumps(workflow_verb(world, "query", failed.id, "--name=state"))
+    )
+    assert lengths == {each.id: len(kinds(each.id)) for each in (completed, failed)}
+
+    begun = time.monotonic()
+    status, answer = web.call(f"workflows/{nobody.id}/query/state", {})
+    assert time.monotonic() - begun < 3
+    assert status == 400
+    assert f"no worker serves the task queue '{name}-queue'" in answer["message"]
+    with pytest.raises(ProgramError, match="not started"):
+        workflow_verb(world, "query", nobody.id, "--name=state")
+
+    with pytest.raises((WorkflowQueryFailedError, RPCError)) as refused:
+        unknown.query("state")
+    assert refused.value
+    assert worker.is_running
+    for each in (unknown, nobody):
+        each.terminate()
+
+
+# ---- S15
+
+
+@pytest.mark.timeout(400)
+def test_s15_signals_pour_in_during_continue_as_new(
+    world: World, workers: Workers, name: str
+) -> None:
+    senders, each_sends, per_run = 8, 625 if FULL else 150, 100
+    count = senders * each_sends
+    client, service = get_client(), wiring.get_service()
+    first = workers.start(slots=2)
+    handle = client.start_workflow(
+        workflows.Summing.run, args=[count, per_run, 0, [0] * senders, []], id=name
+    )
+    errors: list[BaseException] = []
+
+    def deliver(request: SignalWorkflowExecutionRequest) -> None:
+        """As the client does: a run that tries to close takes no signals for a moment."""
+        while True:
+            try:
+                service.signal_workflow_execution(request)
+            except ResourceExhaustedError:
+                time.sleep(0.05)
+            else:
+                return
+
+    def send(sender: int) -> None:
+        rng = random.Random(sender)
+        try:
+            for number in range(1, each_sends + 1):
+                request = SignalWorkflowExecutionRequest(
+                    namespace="default",
+                    workflow_execution=WorkflowExecution(workflow_id=name),
+                    signal_name="add",
+                    input=encode(wiring.get_converter(), [sender * 1_000_000 + number]),
+                    identity=f"sender {sender}",
+                    request_id=f"{name}-{sender}-{number}",
+                )
+                for _ in range(2 if rng.random() < 0.05 else 1):
+                    deliver(request)
+        except BaseException as error:  # noqa: BLE001 - told by the test
+            errors.append(error)
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=send, args=(sender,)) for sender in range(senders)]
+    for thread in threads:
+        thread.start()
+    for _ in range(2):
+        time.sleep(2)
+        victim = first
+        first = workers.start(slots=2, wait=False)
+        victim.kill()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors[0]
+    assert handle.result(timeout=timedelta(seconds=200)) == [
+        senders * sum(range(1, each_sends + 1))
+    ]
+    run_ids = [
+        row[0]
+        for row in world.ask(
+            "SELECT run_id FROM wfapp_workflowexecution WHERE workflow_id = %s", name
+        )
+    ]
+    assert len(run_ids) - 1 >= 0.9 * count / per_run
+    for run_id in run_ids:
+        history = client.get_workflow_handle(name, run_id=str(run_id)).fetch_history()
+        refused = [
+            event for event in history.events if event.event_type.name == "WORKFLOW_TASK_FAILED"
+        ]
+        assert len(refused) <= 2
