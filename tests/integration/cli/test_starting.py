@@ -45,6 +45,9 @@ def test_options_of_a_start(probe: DatabaseProbe) -> None:
     policy = "3 attempts, after 2 s, times 1.5, at most 60 s, not for CardDeclined"
     assert f"  RetryPolicy         {policy}\n" in shown
     assert '  CustomKeywordField  "vip"\n' in shown
+    told = workflow("describe", "order-1", "--json").json
+    assert (told["cronSchedule"], told["retryPolicy"]["maximumAttempts"]) == ("0 12 * * *", 3)
+    assert "pendingUpdates" not in told
     assert "  Why                 starts in 12 h, by the cron schedule 0 12 * * *\n" in shown
 
 
