@@ -232,6 +232,14 @@ class WorkflowClient:
             self._inline.list_workflows(query or None, limit=limit, page_size=page_size)
         )
 
+    async def alist_workflows(
+        self, query: str = "", *, limit: int | None = None, page_size: int = 1000
+    ) -> AsyncIterator[core.WorkflowExecution]:
+        """As `list_workflows`."""
+        client = _asynchronous(self._inline)
+        async for found in client.list_workflows(query or None, limit=limit, page_size=page_size):
+            yield found
+
     def count_workflows(self, query: str = "") -> core.WorkflowExecutionCount:
         """How many runs there are."""
         return core.run_inline(self._inline.count_workflows(query or None))

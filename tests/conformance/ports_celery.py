@@ -15,8 +15,10 @@ from wfcore.client import Client, ThreadCalls
 
 SETTINGS = "tests.conformance.programs_project.settings"
 WORKERS = ("worker-1", "worker-2")
-#: Threads of each worker: activities that wait for a cancel request or their timeout keep theirs.
-SLOTS = 24
+#: The workers' pool, threads or prefork, and its slots: an activity that waits for a cancel request
+#: or its timeout keeps one.
+POOL = os.environ.get("PROGRAMS_POOL", "threads")
+SLOTS = {"threads": 24, "prefork": 10}[POOL]
 
 
 class Project:
@@ -42,7 +44,7 @@ class Project:
     def start_workers(self, queue: str) -> None:
         """Start the workers of a task queue; returns when they take work."""
         for name in WORKERS:
-            self._stack.worker(name, slots=SLOTS, queues=[queue], extra=["--pool=threads"])
+            self._stack.worker(name, slots=SLOTS, queues=[queue], extra=[f"--pool={POOL}"])
         for program in self._stack.programs:
             program.wait_for(WORKER_READY)
 

@@ -59,6 +59,11 @@ def page(verdicts: dict[str, dict[str, Any]], chance: str) -> str:
     )
     lines.append("## Different, with reasons\n")
     lines += [f"- `{name}`: {reason}." for name, reason in scope.DIFFERENT.items()]
+    lines += [
+        f"- `{name}` ({MODES[mode]}): {reason}."
+        for mode, reasons in scope.DIFFERENT_ON.items()
+        for name, reason in reasons.items()
+    ]
     lines += ["\n## Later\n", "| needs | scenarios |", "| --- | --- |"]
     lines += [f"| {reason} | {', '.join(names_)} |" for reason, names_ in scope.LATER.items()]
     lines.append(chance.rstrip("\n"))

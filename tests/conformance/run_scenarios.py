@@ -96,13 +96,10 @@ async def run(
     return verdicts
 
 
-def unexpected(verdicts: dict[str, Any]) -> list[str]:
+def unexpected(verdicts: dict[str, Any], ports: str) -> list[str]:
     """Scenarios that differ without a known reason."""
-    return [
-        name
-        for name, found in verdicts.items()
-        if found["findings"] and name not in scope.DIFFERENT
-    ]
+    known = scope.different(ports)
+    return [name for name, found in verdicts.items() if found["findings"] and name not in known]
 
 
 def run_again(names: list[str], ports: str, out: Path) -> dict[str, Any]:
@@ -146,11 +143,11 @@ def main() -> int:
     out.mkdir(parents=True, exist_ok=True)
     verdicts = asyncio.run(run(chosen, tools, out, args.jobs))
     if not args.names:
-        verdicts |= run_again(unexpected(verdicts), args.ports, args.out)
+        verdicts |= run_again(unexpected(verdicts, args.ports), args.ports, args.out)
     (out / "verdicts.json").write_text(json.dumps(verdicts, indent=1))
     differ = [name for name, found in verdicts.items() if found["findings"]]
     say(f"{len(verdicts) - len(differ)} of {len(verdicts)} equal; differ: {' '.join(differ)}")
-    return 1 if unexpected(verdicts) else 0
+    return 1 if unexpected(verdicts, args.ports) else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Which recorded scenarios are in scope, and why the others are not yet, or differ.
 
-A scenario is *later* when it needs a feature of `LATER`; what may differ stands in `DIFFERENT` with
-its reason.
+A scenario is *later* when it needs a feature of `LATER`; what may differ stands in `DIFFERENT`, or
+for one set of ports in `DIFFERENT_ON`, with its reason.
 """
 
 GROUPS = (
@@ -60,5 +60,21 @@ DIFFERENT: dict[str, str] = {
     ),
     "task-deadlock": "the failure names the class of the error, which is this project's own",
 }
+
+#: the same for one set of ports alone
+DIFFERENT_ON: dict[str, dict[str, str]] = {
+    "postgres": {
+        "start-eager": (
+            "the first task goes out with the answer only to a worker in the client's process; "
+            "Celery's workers are others"
+        ),
+    },
+}
+
+
+def different(ports: str) -> dict[str, str]:
+    """All that may differ on these ports, with the reasons."""
+    return {**DIFFERENT, **DIFFERENT_ON.get(ports, {})}
+
 
 LATER_REASON = {name: reason for reason, names in LATER.items() for name in names}

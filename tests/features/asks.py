@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.features.worlds import failure, values
 from wfcore.protocol import commands
-from wfcore.protocol.common import ActivityType, RetryPolicy, TaskQueue
+from wfcore.protocol.common import ActivityType, RetryPolicy, TaskQueue, WorkflowType
 
 
 def activity(
@@ -53,3 +53,16 @@ def complete(*result: Any) -> commands.CompleteWorkflowExecution:
 def fail(message: str = "no", **options: Any) -> commands.FailWorkflowExecution:
     """Fail the run."""
     return commands.FailWorkflowExecution(failure=failure(message, **options))
+
+
+def cancel() -> commands.CancelWorkflowExecution:
+    """End the run as cancelled."""
+    return commands.CancelWorkflowExecution()
+
+
+def go_on(*given: Any, **options: Any) -> commands.ContinueAsNewWorkflowExecution:
+    """Continue as new with this input."""
+    options = {"workflow_type": WorkflowType(name="Ships"), **options}
+    return commands.ContinueAsNewWorkflowExecution(
+        input=values(*given) if given else None, **options
+    )

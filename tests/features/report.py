@@ -32,7 +32,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     path = config.getoption("--features-report")
-    if path is not None and not hasattr(config, "workerinput"):
+    whole = config.getoption("--stack") != "embedded"  # the table tells of PostgreSQL
+    if path is not None and whole and not hasattr(config, "workerinput"):
         config.pluginmanager.register(FeaturesReport(path), "features-report")
 
 

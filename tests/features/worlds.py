@@ -503,6 +503,13 @@ class Run:
         assert run_id, f"no run follows\n{self.history()!r}"
         return self.world.run(self.id, run_id)
 
+    def chain(self) -> list["Run"]:
+        """This run and those that follow it."""
+        found = [self]
+        while found[-1].history()[-1]["newExecutionRunId"]:
+            found.append(found[-1].next())
+        return found
+
     @property
     def _this(self) -> WorkflowHandle[Any, Any]:
         client = self.world.client

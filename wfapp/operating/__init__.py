@@ -165,5 +165,6 @@ def _recorded(
         )
     )
     yield deed
-    with store.database.unit():
-        store.note(deed.run_id)
+    if not store.is_noted:
+        with store.database.unit():
+            store.note(deed.run_id)

@@ -16,9 +16,11 @@ from tests.support.requests_json import accepted, activity, answered, complete, 
 from wfapp import operating
 from wfapp.models import AuditEntry, CurrentRun, InboxItem
 from wfapp.operating.actions import ACTIONS
+from wfcore.exceptions import DeadlineExceededError
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.rpc.workflows import SignalWorkflowExecutionRequest
-from wfcore.service import arriving
+from wfcore.service import arriving, starting
+from wfcore.service.ports import CurrentRunChangedError
 from wfcore.service.workflow_service import WorkflowService
 
 NS = "/api/v1/namespaces/default"
@@ -84,6 +86,26 @@ def test_a_start_whose_audit_fails_does_not_happen(
     with pytest.raises(RuntimeError, match="no room"):
         post(RUN, BODY)
     assert not CurrentRun.objects.exists()
+
+
+def test_a_start_that_begins_anew_is_audited_once(
+    probe: DatabaseProbe, post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its first transaction wrote the entry and was rolled back."""
+    leave, seen = starting._begin_in, []
+
+    def once_in_vain(*given: Any) -> Any:
+        begun = leave(*given)
+        seen.append(len(kept()))
+        if len(seen) == 1:
+            raise CurrentRunChangedError("begin anew")
+        return begun
+
+    monkeypatch.setattr(starting, "_begin_in", once_in_vain)
+    assert post(RUN, BODY)[0] == 200
+    assert seen == [1, 1]
+    assert kept() == [("start", "", "")]
+    assert CurrentRun.objects.count() == 1
 
 
 def test_what_is_refused_leaves_no_entry(probe: DatabaseProbe, post: Post) -> None:
@@ -165,6 +187,21 @@ def test_an_update_that_the_run_left_behind_stays_audited(probe: DatabaseProbe, 
     body = {"request": {"meta": {"updateId": "u1"}}}
     assert post(f"{RUN}/update/add", body)[0] == 404
     assert [entry[0] for entry in kept()] == ["update"]
+
+
+def test_updates_beyond_the_limit_leave_no_entry(probe: DatabaseProbe, post: Post) -> None:
+    probe.idle(workflow_id="order-1")
+
+    def give_up(*_: Any) -> None:
+        raise DeadlineExceededError("nobody answers")
+
+    probe.dispatcher.wait_update = give_up  # type: ignore[method-assign]
+    codes = [
+        post(f"{RUN}/update/add", {"request": {"meta": {"updateId": f"u{number}"}}})[0]
+        for number in range(11)
+    ]
+    assert codes == [504] * 10 + [429]
+    assert len(kept()) == 10
 
 
 def test_orders_to_activities(probe: DatabaseProbe, post: Post) -> None:

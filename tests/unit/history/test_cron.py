@@ -150,13 +150,24 @@ def test_continue_as_new_keeps_only_a_schedule_that_it_names() -> None:
     run.work(continue_as_new())
     assert following(run).event(1).cron_schedule == ""
     named = a_run(cron_schedule=HOURLY)
-    named.tick(3600)
+    named.tick(3601)
     named.work(continue_as_new(cron_schedule=HOURLY))
     again = following(named)
     assert again.event(1).initiator is ContinueAsNewInitiator.WORKFLOW
     assert again.kinds() == ["STARTED", "TASK_SCHEDULED"], "at once, not at the next time"
     again.work(complete_run())
-    assert waiting(following(again)) == seconds(3600)
+    assert waiting(following(again)) == seconds(3599)
+
+
+def test_runs_that_continue_at_once_stay_a_second_apart() -> None:
+    run = a_run()
+    run.tick(0.2)
+    run.work(continue_as_new())
+    second = following(run)
+    assert waiting(second) == seconds(0.8)
+    second.tick(0.8)
+    second.work(continue_as_new())
+    assert waiting(following(second)) == seconds(1), "it waited, so it has only begun"
 
 
 def test_a_text_that_is_no_schedule_is_stored_and_leads_nowhere() -> None:

@@ -133,9 +133,13 @@ def continue_as_new(
     command: commands.ContinueAsNewWorkflowExecution,
     closing: events.WorkflowExecutionContinuedAsNew,
 ) -> None:
-    """Make the run that continues this one; a run of less than a second is followed slowly."""
+    """Make the run that continues this one; a run of less than a second is followed slowly.
+
+    As on Temporal's server its age counts from when its first task could begin, so that a run that
+    had to wait itself is followed as slowly.
+    """
     recorded = step.recorded
-    age = step.now - recorded.start_time
+    age = max(step.now - recorded.execution_time, _ZERO)
     wait = max(
         min(command.backoff_start_interval or _ZERO, step.limits.duration),
         step.limits.continue_as_new_interval - age,

@@ -1,0 +1,3 @@
+from tests.support.database_probe import probe
+
+__all__ = ["probe"]
