@@ -23,6 +23,7 @@ KINDS = {
     "answer a query",
     "cancel",
     "cancel an activity",
+    "change an activity's options",
     "claim a query",
     "claim a workflow task",
     "claim an activity",
@@ -38,10 +39,12 @@ KINDS = {
     "history backwards",
     "list",
     "lose a worker",
+    "pause an activity",
     "poll an update",
     "poll for a workflow task",
     "poll for an activity",
     "query",
+    "reset an activity",
     "signal",
     "signal again",
     "signal inside a transaction",
@@ -51,8 +54,10 @@ KINDS = {
     "start inside a transaction",
     "sweep",
     "terminate",
+    "unpause an activity",
     "update",
     "update again",
+    "update with start",
 }
 #: Calls that nothing here makes: another set of ports needs them, or only people do.
 NOT_MADE = {

@@ -43,7 +43,7 @@ class RollBackError(Exception):
 
 def start(world: World, client: Client, rng: random.Random) -> None:
     """Start a run, under any policies."""
-    wish = _start_wish(world, client, rng)
+    wish = start_wish(world, client, rng)
     world.asked("start")
     _start(client, wish)
 
@@ -57,7 +57,7 @@ def start_again(world: World, client: Client, rng: random.Random) -> None:
 
 def start_inside(world: World, client: Client, rng: random.Random) -> None:
     """In a transaction of the calling code, which may signal the run and may roll all back."""
-    wish = _start_wish(world, client, rng)
+    wish = start_wish(world, client, rng)
     world.asked("start inside a transaction")
 
     def body() -> Iterator[Try]:
@@ -75,7 +75,8 @@ def _start(client: Client, wish: StartWish) -> Try:
     return attempt
 
 
-def _start_wish(world: World, client: Client, rng: random.Random) -> StartWish:
+def start_wish(world: World, client: Client, rng: random.Random) -> StartWish:
+    """A run to start, under any policies."""
     tag = world.tag("start")
     wish = StartWish(tag=tag, request=_start_request(world, client, rng, tag))
     world.ledger.starts[tag] = wish
