@@ -71,6 +71,8 @@ class Config:
     workflow_queues: bool = True
     #: local activities that a worker process runs at once, each in a thread
     local_activities: int = 20
+    #: a worker goes on with an activity that its workflow task schedules, without a message
+    eager_activities: bool = True
     #: an activity's heartbeats are sent at least this often, whatever its heartbeat timeout
     max_heartbeat_throttle: timedelta = timedelta(seconds=60)
     #: how long a transaction waits for another one that holds the same run or workflow id

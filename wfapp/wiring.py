@@ -302,6 +302,7 @@ def _make_worker() -> TaskWorker:
         client=get_async_client,
         build_id=config().build_id,
         local_activities=config().local_activities,
+        eager=HOST.serves_activities if config().eager_activities else None,
         max_heartbeat_throttle=config().max_heartbeat_throttle,
     )
 

@@ -37,6 +37,8 @@ class _Order:
     title: str | Promise
     form: type[ReasonForm]
     request: Callable[[Mapping[str, Any], Mapping[str, Any]], Message]
+    #: what to know before
+    note: str | Promise = ""
 
 
 def _pause(named: Mapping[str, Any], asked: Mapping[str, Any]) -> Message:
@@ -59,7 +61,15 @@ def _reset(named: Mapping[str, Any], asked: Mapping[str, Any]) -> Message:
 ORDERS: Mapping[str, _Order] = {
     "pause": _Order(title=_("Pause activity"), form=ReasonForm, request=_pause),
     "unpause": _Order(title=_("Unpause activity"), form=UnpauseForm, request=_unpause),
-    "reset": _Order(title=_("Reset activity"), form=ResetForm, request=_reset),
+    "reset": _Order(
+        title=_("Reset activity"),
+        form=ResetForm,
+        request=_reset,
+        note=_(
+            "If its second or a later attempt runs now, that one can't answer any more, and a "
+            "timeout must end it: pause the activity first, and let the attempt end."
+        ),
+    ),
 }
 
 
@@ -95,6 +105,7 @@ class ActivityOrders:
                 **self.admin_site.each_context(request),
                 "opts": self.opts,
                 "title": order.title,
+                "note": order.note,
                 "form": form,
                 "run": run,
                 "order": name,

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from wfapp.cli import results, run_cards
 from wfapp.cli.answers import VerbError
@@ -101,11 +102,31 @@ def show(context: Context) -> None:
             )
         )
         body = write_message(context.reader.message(answer), short=True)
-        context.printer.json({**body, "why": view.diagnosis.sentence})
+        context.printer.json({**body, **_besides(view), "why": view.diagnosis.sentence})
         return
     run_cards.print_facts(context.printer, view)
     run_cards.print_pending(context.printer, view)
     _print_end(context, view)
+
+
+def _besides(view: RunView) -> dict[str, Any]:
+    """What Temporal's describe doesn't tell; what is empty is left out, as there."""
+    recorded = view.state.recorded
+    policy = recorded.retry_policy
+    found = {
+        "cronSchedule": recorded.cron_schedule,
+        "retryPolicy": json_form.to_json(policy) if policy is not None else {},
+        "pendingUpdates": [
+            {
+                "updateId": update.update_id,
+                "name": update.name,
+                "stage": update.stage.wire_name,
+                **({"acceptedTime": json_form.format_time(update.since)} if update.since else {}),
+            }
+            for update in view.updates
+        ],
+    }
+    return {name: value for name, value in found.items() if value}
 
 
 def _print_end(context: Context, view: RunView) -> None:

@@ -261,4 +261,5 @@ def _update_with_start(context: Context, stage: str, *, tells_result: bool) -> N
     facts = _facts(request, started.run_id)
     _print_start(context, facts, started=started.started)
     found = wait.rest(updated)
+    context.printer.line()
     updating.tell(context, options["update_name"], found, tells_result=tells_result, facts=facts)

@@ -66,6 +66,7 @@ class Host:
         self._started_at = datetime.now(UTC)
         self._queues: Sequence[str] = ()
         self._workflow_queues: Sequence[str] = ()
+        self._activity_queues: Sequence[str] = ()
         self._pool = ""
         self._slots = 1
         self._worker: Any | None = None
@@ -104,6 +105,10 @@ class Host:
         """Whether this worker takes workflow tasks of the queue."""
         return task_queue in self._workflow_queues
 
+    def serves_activities(self, task_queue: str) -> bool:
+        """Whether this worker takes activities of the queue."""
+        return task_queue in self._activity_queues
+
     # --- the parent, or the only process -----------------------------------------------------
 
     def _on_init(self, sender: Any, **_: Any) -> None:
@@ -116,6 +121,7 @@ class Host:
         consumed = list(sender.app.amqp.queues.consume_from)
         self._queues = sorted({name for name in map(names.task_queue, consumed) if name})
         self._workflow_queues = names.serve_workflows(consumed)
+        self._activity_queues = names.serve_activities(consumed)
         if self._pool == "prefork":
             self._children = _Children()
         self.hooks.keep_connections(self._pool)

@@ -64,3 +64,8 @@ class QueueNames:
         """Task queues whose workflow tasks a worker of these Celery queues takes, sorted."""
         served = (self.task_queue(name) for name in celery_queues if name.endswith(WORKFLOW_SUFFIX))
         return sorted({name for name in served if name})
+
+    def serve_activities(self, celery_queues: Iterable[str]) -> list[str]:
+        """Task queues whose activities a worker of these Celery queues takes, sorted."""
+        plain = (name for name in celery_queues if not name.endswith(WORKFLOW_SUFFIX))
+        return sorted({name for name in map(self.task_queue, plain) if name})

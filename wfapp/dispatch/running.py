@@ -10,18 +10,24 @@ import logging
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from celery.exceptions import TimeLimitExceeded
 
 from wfapp.dispatch.celery_tasks import is_default_policy
 from wfapp.dispatch.connections import (
-    Surviving,
-    leave_connection,
-    surviving,
     thread_connections,
 )
-from wfapp.dispatch.following import end_of_code, following
+from wfapp.dispatch.following import (
+    ClaimedActivity,
+    ClaimedTask,
+    Following,
+    OwnSlot,
+    chained,
+    end_of_code,
+    following,
+)
 from wfapp.dispatch.messages import (
     ActivityHint,
     MessageTooNewError,
@@ -31,6 +37,7 @@ from wfapp.dispatch.messages import (
     read_query,
     read_workflow_task,
 )
+from wfapp.dispatch.own_service import OwnService
 from wfapp.dispatch.transactional import Completion, completing
 from wfcore.common import RetryPolicy
 from wfcore.converter import DataConverter
@@ -38,19 +45,12 @@ from wfcore.exceptions import ApplicationError, NotFoundError, PayloadTooLargeEr
 from wfcore.history.effects import Effect
 from wfcore.history.sizes import payloads_bytes
 from wfcore.history.state import PendingActivity
+from wfcore.protocol.commands import ScheduleActivityTask
 from wfcore.protocol.failures import ApplicationFailureInfo, Failure
 from wfcore.protocol.rpc.activity_tasks import (
     PollActivityTaskQueueResponse,
-    RecordActivityTaskHeartbeatRequest,
-    RecordActivityTaskHeartbeatResponse,
     RespondActivityTaskCompletedRequest,
     RespondActivityTaskFailedRequest,
-)
-from wfcore.protocol.rpc.workflow_tasks import (
-    RespondWorkflowTaskCompletedRequest,
-    RespondWorkflowTaskCompletedResponse,
-    RespondWorkflowTaskFailedRequest,
-    RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import tokens
 from wfcore.service.ports import Dispatcher, QueryTask, RunBusyError
@@ -91,6 +91,8 @@ class TaskWorker:
         alarms: when heartbeats are sent; by default in threads of their own.
         workflow_interceptors: hooks of workflows alone.
         local_activities: so many run at once, in threads of this process.
+        eager: of which task queues an activity is run at once, without a message, by the thread
+            whose workflow task schedules it; None: of none.
         max_heartbeat_throttle: heartbeats of an activity are sent at least this often.
     """
 
@@ -113,11 +115,18 @@ class TaskWorker:
         cache_size: int = LIVE_INSTANCES,
         build_id: str = "",
         local_activities: int = LOCAL_ACTIVITIES,
+        eager: Callable[[str], bool] | None = None,
         max_heartbeat_throttle: timedelta = MAX_HEARTBEAT_THROTTLE,
         alarms: Alarms | None = None,
     ) -> None:
         self._service = service
-        self._surviving: Any = _OwnService(service, alias=alias, owner=owner)
+        self._surviving: Any = OwnService(
+            service,
+            alias=alias,
+            owner=owner,
+            draining=draining,
+            known_event_id=self._known_event_id,
+        )
         self._dispatcher = dispatcher
         self._registry = registry
         self._converter = converter
@@ -132,6 +141,8 @@ class TaskWorker:
         self._workflow_interceptors = (*interceptors, *workflow_interceptors)
         self._build_id = build_id
         self._alarms = alarms
+        self._is_eager = eager or (lambda task_queue: False)
+        self._eager = OwnSlot(self._own_queue) if eager is not None else None
         self._cache = InstanceCache(cache_size)
         self._local_activities = local_activities
         self._max_heartbeat_throttle = max_heartbeat_throttle
@@ -148,7 +159,7 @@ class TaskWorker:
         except MessageTooNewError as error:
             logger.error("%s", error, extra={"action": "message_too_new"})
             return
-        self.run_workflow_task(hint)
+        self._go_on(lambda: [hint.effect])
 
     def run_workflow_task(self, hint: WorkflowTaskHint) -> None:
         """Claim and run a workflow task, and those that follow at once."""
@@ -196,10 +207,7 @@ class TaskWorker:
             # Who sent this didn't know the task; its limits and signals hold for its own messages.
             self._dispatcher.dispatch([hint.effect])
             return
-        with following(self._serves) as tasks:
-            self.claim_and_run(hint)
-        for task in tasks:
-            self.run_workflow_task(WorkflowTaskHint.of(task))
+        self._go_on(lambda: self._followed(lambda: self.claim_and_run(hint)))
 
     def claim_and_run(self, hint: ActivityHint) -> bool:
         """Run an attempt; False when it is done, taken or gone, or was handed back."""
@@ -213,9 +221,7 @@ class TaskWorker:
         )
         if not task.task_token:
             return False
-        runner = self._activity_runner(hint.namespace, hint.task_queue)
-        with completing(Completion(complete=self._completer(task, runner), alias=self._alias)):
-            runner.run(task)
+        self._run_claimed(ClaimedActivity(task_queue=hint.task_queue, task=task))
         return True
 
     def fail_timed_out(self, owners: Sequence[str], task_id: str, limit_seconds: float) -> None:
@@ -236,6 +242,48 @@ class TaskWorker:
             runner.begin_shutdown()
         for local in list(self._local.values()):
             local.begin_shutdown()
+
+    # --- what follows at once --------------------------------------------------------------------
+
+    def _go_on(self, begin: Callable[[], Sequence[Following]]) -> None:
+        """Begin, then run what that makes ready, and what that makes ready, within bounds."""
+        with chained() as chain:
+            tasks = begin()
+            while True:
+                for task in tasks:
+                    self._run_following(task)
+                if not chain.activities:
+                    return
+                tasks = self._followed(partial(self._run_claimed, chain.activities.popleft()))
+
+    def _followed(self, run: Callable[[], object]) -> Sequence[Following]:
+        """Run an activity; the workflow task that it makes ready, if this worker takes it."""
+        with following(self._serves) as tasks:
+            run()
+        return tasks
+
+    def _run_following(self, task: Following) -> None:
+        if isinstance(task, ClaimedTask):
+            self._workflow_runner(task.namespace).run(task.task)
+        else:
+            self.run_workflow_task(WorkflowTaskHint.of(task))
+
+    def _run_claimed(self, claimed: ClaimedActivity) -> None:
+        task = claimed.task
+        runner = self._activity_runner(task.workflow_namespace, claimed.task_queue)
+        with completing(Completion(complete=self._completer(task, runner), alias=self._alias)):
+            runner.run(task)
+
+    def _own_queue(self, activity: ScheduleActivityTask) -> str | None:
+        """The task queue of an activity that may be run here without a message; else None."""
+        name = activity.activity_type.name if activity.activity_type is not None else ""
+        task_queue = activity.task_queue.name if activity.task_queue is not None else ""
+        if self._draining() or self._sends_itself(name) or not self._is_eager(task_queue):
+            return None
+        return task_queue if self._registry.activity(name) is not None else None
+
+    def _known_event_id(self, namespace: str, run_id: str) -> int:
+        return self._workflow_runner(namespace).known_event_id(run_id)
 
     # --- the parts -------------------------------------------------------------------------------
 
@@ -309,6 +357,7 @@ class TaskWorker:
                 namespace=namespace,
                 interceptors=self._workflow_interceptors,
                 build_id=self._build_id,
+                eager=self._eager,
                 local_activities=self._local_runner(namespace),
             )
             self._workflows.setdefault(namespace, runner)  # another thread may have come first
@@ -344,63 +393,3 @@ class TaskWorker:
             )
             self._activities.setdefault(key, runner)  # another thread may have come first
         return self._activities[key]
-
-
-#: answers that a runner gives when an activity's code has ended
-_ENDS = frozenset(
-    {
-        "respond_activity_task_completed",
-        "respond_activity_task_failed",
-        "respond_activity_task_canceled",
-    }
-)
-
-
-class _OwnService(Surviving):
-    """The service for runners: tasks that follow at once are claimed for this process too, and
-    what threads of their own report, heartbeats and code that hangs, keeps no connections.
-    """
-
-    def __init__(self, service: WorkflowService, *, alias: str, owner: Callable[[], str]) -> None:
-        super().__init__(service, alias=alias)
-        self._complete = service.respond_workflow_task_completed
-        self._fail = service.respond_workflow_task_failed
-        self._beat = service.record_activity_task_heartbeat
-        self._owner = owner
-
-    def __getattr__(self, name: str) -> Any:
-        call = super().__getattr__(name)
-        if name not in _ENDS:
-            return call
-
-        def end(request: Any) -> Any:
-            end_of_code()
-            return call(request)
-
-        return end
-
-    def record_activity_task_heartbeat(
-        self, request: RecordActivityTaskHeartbeatRequest
-    ) -> RecordActivityTaskHeartbeatResponse:
-        """As the service's; the connection ends, since the next one may be a minute away."""
-        try:
-            return surviving(lambda: self._beat(request), alias=self._alias)
-        finally:
-            leave_connection(self._alias)
-
-    def respond_workflow_task_failed(
-        self, request: RespondWorkflowTaskFailedRequest
-    ) -> RespondWorkflowTaskFailedResponse:
-        """As the service's; the connection ends, since code that hangs is reported by a thread that
-        ends then too.
-        """
-        try:
-            return surviving(lambda: self._fail(request), alias=self._alias)
-        finally:
-            leave_connection(self._alias)
-
-    def respond_workflow_task_completed(
-        self, request: RespondWorkflowTaskCompletedRequest
-    ) -> RespondWorkflowTaskCompletedResponse:
-        """As the service's, with the owner."""
-        return surviving(lambda: self._complete(request, owner=self._owner()), alias=self._alias)

@@ -15,7 +15,7 @@ from wfapp.store import rows
 from wfapp.store import statements as sql
 from wfapp.store.database import StorePart
 from wfapp.store.dialect import Dialect, milliseconds
-from wfapp.store.writing import insert_rows
+from wfapp.store.writing import Batch, insert_rows
 from wfcore.history.effects import Journal
 from wfcore.history.state import SNAPSHOT_FORMAT, InboxItem, PendingActivity
 from wfcore.service.ports import RunKey
@@ -125,7 +125,9 @@ class Facts(StorePart):
     def write_journal(self, entries: Sequence[Journal]) -> None:
         """As `Store.write_journal`."""
         values = [rows.journal_values(entry, place) for place, entry in enumerate(entries)]
-        insert_rows(self._database, sql.JOURNAL, rows.JOURNAL_COLUMNS, values)
+        batch = Batch(self._database)
+        insert_rows(batch, sql.JOURNAL, rows.JOURNAL_COLUMNS, values)
+        batch.flush()
 
     def postpone_run(self, key: RunKey, until: datetime, journal: Journal) -> None:
         """As `Store.postpone_run`."""

@@ -19,7 +19,7 @@ from wfapp.models.columns import shard_of
 from wfapp.store import rows
 from wfapp.store import statements as sql
 from wfapp.store.database import Database
-from wfapp.store.writing import insert_rows, write_activities, write_updates
+from wfapp.store.writing import Batch, insert_rows, write_activities, write_updates
 from wfcore.exceptions import StartContendedError
 from wfcore.history.change import Change
 from wfcore.history.effects import Journal
@@ -58,6 +58,8 @@ class DjangoTransaction:
         self._expected_current = ""
         self._loaded: dict[str, _Loaded] = {}
         self._saved: set[str] = set()
+        #: a run and what waited in its inbox when it was loaded
+        self._waiting: tuple[str, list[tuple[Any, ...]]] | None = None
         self._bounded = False
         self._failed = False
 
@@ -117,12 +119,17 @@ class DjangoTransaction:
         run = self._run(run_id)
         if run is None:
             return None
-        found = self._database.fetch(
-            sql.lock_state(self._dialect, self._database.clock_sql), [*run, self._bound]
+        # The inbox along with it: by a statement of its own, which begins when the lock is had.
+        found, waiting = self._database.fetch_together(
+            [
+                (sql.lock_state(self._dialect, self._database.clock_sql), [*run, self._bound]),
+                (sql.lock_inbox(self._dialect), run),
+            ]
         )
         self._bounded = True
         if not found:
             return None
+        self._waiting = (run_id, waiting)
         snapshot, format_number, status, wakeup_at, micros = found[0]
         self._tell(micros)
         snapshot = bytes(snapshot)
@@ -139,6 +146,10 @@ class DjangoTransaction:
         run = self._run(run_id)
         if run is None:
             return []
+        if self._waiting is not None and self._waiting[0] == run_id:
+            known, self._waiting = self._waiting[1], None
+            if not self._database.has_written():
+                return [rows.read_inbox_item(row) for row in known]
         self._bound_waits()
         found = self._database.fetch(sql.lock_inbox(self._dialect), run)
         return [rows.read_inbox_item(row) for row in found]
@@ -162,6 +173,7 @@ class DjangoTransaction:
         if run is None or not conditions:
             return []
         self._bound_waits()
+        self._waiting = None  # an activity that ends without the run's lock goes from here to there
         # Locked: a heartbeat keeps the stamp, so that a comparison would not notice it.
         found = self._database.fetch(
             f"{sql.READ_ACTIVITIES} AND standing AND ({' OR '.join(conditions)}) "
@@ -234,41 +246,44 @@ class DjangoTransaction:
             self._saved.add(run_id)
         self._bound_waits()
         try:
-            self._save_events(chain)
+            batch = Batch(self._database)
+            self._save_events(batch, chain)
             for each in chain:
-                self._save_run(each)
+                self._save_run(batch, each)
+            batch.flush()
+            for each in chain:
+                self._announce(each)
         except BaseException:
             self._failed = True
             raise
 
-    def _save_events(self, chain: list[Change]) -> None:
+    def _save_events(self, batch: Batch, chain: list[Change]) -> None:
         appended = [row for each in chain for row in rows.event_rows(each, self._shard)]
-        insert_rows(self._database, sql.EVENT, rows.EVENT_COLUMNS, appended)
+        insert_rows(batch, sql.EVENT, rows.EVENT_COLUMNS, appended)
 
-    def _save_run(self, change: Change) -> None:
+    def _save_run(self, batch: Batch, change: Change) -> None:
         run = self._run(change.state.recorded.run_id)
         if run is None:
             raise ValueError(f"{change.state.recorded.run_id!r} is no UUID, as run ids are")
         if change.is_new:
-            self._save_new_state(change, run)
+            self._save_new_state(batch, change, run)
         else:
-            self._save_state(change, run)
+            self._save_state(batch, change, run)
         loaded = self._loaded.get(change.state.recorded.run_id)
         had_activities = loaded is not None and loaded.activities
-        write_activities(self._database, change, self._shard, had_activities=had_activities)
-        write_updates(self._database, change, run)
-        self._take_inbox(change, run)
-        self._save_visibility(change, run)
-        self._save_journal(change.journal)
-        self._announce(change)
+        write_activities(batch, change, self._shard, had_activities=had_activities)
+        write_updates(batch, change, run)
+        self._take_inbox(batch, change, run)
+        self._save_visibility(batch, change, run)
+        self._save_journal(batch, change.journal)
 
-    def _save_new_state(self, change: Change, run: list[Any]) -> None:
+    def _save_new_state(self, batch: Batch, change: Change, run: list[Any]) -> None:
         state = change.state
         wakeup_at = rows.wakeup(None, change.next_deadline, change.now)
         values = [*rows.state_constants(state), *rows.state_values(state, wakeup_at)]
         self._make_current(state)
-        self._database.write(sql.INSERT_STATE, [*run, *self._dialect.values(values)])
-        self._database.write(
+        batch.write(sql.INSERT_STATE, [*run, *self._dialect.values(values)])
+        batch.write(
             sql.INSERT_EXECUTION, self._dialect.values(rows.execution_values(state, self._shard))
         )
 
@@ -292,54 +307,56 @@ class DjangoTransaction:
             )
         self._expected_current = state.recorded.run_id
 
-    def _save_state(self, change: Change, run: list[Any]) -> None:
+    def _save_state(self, batch: Batch, change: Change, run: list[Any]) -> None:
         state = change.state
         loaded = self._loaded[state.recorded.run_id]
         wakeup_at = rows.wakeup(loaded.wakeup_at, change.next_deadline, change.now)
         values = rows.state_values(state, wakeup_at)
         if values[-1] == loaded.snapshot and wakeup_at == loaded.wakeup_at:
             return  # nothing happened, as when a message comes twice
-        self._database.write(sql.UPDATE_STATE, [*self._dialect.values(values), *run])
+        batch.write(sql.UPDATE_STATE, [*self._dialect.values(values), *run])
         if state.recorded.status == loaded.status:
             return
         if change.next_run is None:
             workflow_id = [self._shard, self._namespace, self._workflow_id]
-            self._database.write(
+            batch.write(
                 sql.UPDATE_CURRENT_STATUS, [int(state.recorded.status), *workflow_id, run[1]]
             )
         else:
             # The run that follows takes the place of this one, which the lock keeps current.
             self._expected_current = state.recorded.run_id
-        self._database.write(sql.UPDATE_EXECUTION, [*rows.execution_progress(state), run[1]])
+        batch.write(sql.UPDATE_EXECUTION, [*rows.execution_progress(state), run[1]])
 
-    def _take_inbox(self, change: Change, run: list[Any]) -> None:
+    def _take_inbox(self, batch: Batch, change: Change, run: list[Any]) -> None:
         """Delete the very rows that became events; what arrived since stays."""
         taken = change.inbox_taken
         for start in range(0, len(taken), sql.MOST_ITEMS):
             ids = taken[start : start + sql.MOST_ITEMS]
-            self._database.write(
+            batch.write(
                 f"DELETE FROM {sql.INBOX} WHERE {sql.RUN} AND id IN ({sql.marks(len(ids))})",
                 [*run, *ids],
             )
 
-    def _save_visibility(self, change: Change, run: list[Any]) -> None:
+    def _save_visibility(self, batch: Batch, change: Change, run: list[Any]) -> None:
         if change.memo is not None and (change.memo.fields or not change.is_new):
-            self._database.write(sql.UPSERT_MEMO, [*run, rows.encode(change.memo)])
+            batch.write(sql.UPSERT_MEMO, [*run, rows.encode(change.memo)])
         attributes = change.search_attributes
         if attributes is not None and not change.is_new:
-            self._database.write(sql.DELETE_SEARCH_ATTRIBUTES, run)
+            batch.write(sql.DELETE_SEARCH_ATTRIBUTES, run)
         if change.reported_problems is not None:
             attributes = with_reported_problems(attributes, change.reported_problems)
             if REPORTED_PROBLEMS not in attributes.indexed_fields and not change.is_new:
-                self._database.write(
+                batch.write(
                     f"{sql.DELETE_SEARCH_ATTRIBUTES} AND name = %s", [*run, REPORTED_PROBLEMS]
                 )
-        self._write_search_attributes(attributes, run)
+        self._write_search_attributes(batch, attributes, run)
 
-    def _write_search_attributes(self, attributes: SearchAttributes | None, run: list[Any]) -> None:
+    def _write_search_attributes(
+        self, batch: Batch, attributes: SearchAttributes | None, run: list[Any]
+    ) -> None:
         fields = attributes.indexed_fields if attributes is not None else {}
         if fields:
-            self._database.write(
+            batch.write(
                 sql.upsert_search_attributes(len(fields)),
                 [
                     value
@@ -348,9 +365,9 @@ class DjangoTransaction:
                 ],
             )
 
-    def _save_journal(self, journal: Sequence[Journal]) -> None:
+    def _save_journal(self, batch: Batch, journal: Sequence[Journal]) -> None:
         entries = [rows.journal_values(entry, place) for place, entry in enumerate(journal)]
-        insert_rows(self._database, sql.JOURNAL, rows.JOURNAL_COLUMNS, entries)
+        insert_rows(batch, sql.JOURNAL, rows.JOURNAL_COLUMNS, entries)
 
     def _announce(self, change: Change) -> None:
         for call in signals.announcements(change):

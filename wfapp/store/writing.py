@@ -1,41 +1,66 @@
 """Writing many rows in few statements: pending activities by comparison, updates by their ids."""
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 from wfapp.store import rows
 from wfapp.store import statements as sql
-from wfapp.store.database import Database
+from wfapp.store.database import Database, Params, Statement
 from wfcore.history.change import Change
 from wfcore.history.state import PendingActivity
 from wfcore.service.ports import StaleActivityError
 
 
+class Batch:
+    """Statements of one transaction that are run together, in their order, when it is flushed."""
+
+    def __init__(self, database: Database) -> None:
+        self.dialect = database.dialect
+        self._database = database
+        self._statements: list[Statement] = []
+        self._checks: list[tuple[list[int], Callable[[int], None]]] = []
+
+    def write(self, text: str, params: Params = ()) -> int:
+        """Add a statement; gives its place."""
+        self._statements.append((text, params))
+        return len(self._statements) - 1
+
+    def check(self, places: list[int], check: Callable[[int], None]) -> None:
+        """Look at the number of rows that the statements at these places touched together."""
+        self._checks.append((places, check))
+
+    def flush(self) -> None:
+        """Run them, then the checks."""
+        counts = self._database.write_together(self._statements)
+        for places, check in self._checks:
+            check(sum(counts[place] for place in places))
+        self._statements, self._checks = [], []
+
+
 def insert_rows(
-    database: Database, table: str, columns: tuple[str, ...], values: list[list[Any]]
+    batch: Batch, table: str, columns: tuple[str, ...], values: list[list[Any]]
 ) -> None:
     """Insert rows, in one statement unless they are more than a thousand."""
-    dialect = database.dialect
+    dialect = batch.dialect
     for start in range(0, len(values), sql.MOST_ROWS):
         few = values[start : start + sql.MOST_ROWS]
-        database.write(
+        batch.write(
             sql.insert(table, columns, len(few)),
             [item for row in few for item in dialect.values(row)],
         )
 
 
-def write_activities(
-    database: Database, change: Change, shard: int, *, had_activities: bool
-) -> None:
+def write_activities(batch: Batch, change: Change, shard: int, *, had_activities: bool) -> None:
     """Write `activity_rows`: what was read is compared by its stamp, all else is new.
 
     When the run closes, activities that are still pending lose their standing.
 
     Raises:
-        StaleActivityError: an activity changed since it was read, or is gone.
+        StaleActivityError: an activity changed since it was read, or is gone; by the flush.
     """
     run_id = change.state.recorded.run_id
-    run = [shard, database.dialect.uuid(uuid.UUID(run_id))]
+    run = [shard, batch.dialect.uuid(uuid.UUID(run_id))]
     made: list[PendingActivity] = []
     replaced: list[tuple[PendingActivity, int]] = []
     removed: list[tuple[int, int]] = []
@@ -51,11 +76,16 @@ def write_activities(
         else:
             unread.append(event_id)
     standing = change.state.is_open
-    written = _replace(database, change, run, replaced) + _remove(database, run, removed)
-    if written != len(replaced) + len(removed):
-        raise StaleActivityError(f"an activity of run {run_id} changed since it was read")
+    places = _replace(batch, change, run, replaced) + _remove(batch, run, removed)
+    wanted = len(replaced) + len(removed)
+
+    def check(written: int) -> None:
+        if written != wanted:
+            raise StaleActivityError(f"an activity of run {run_id} changed since it was read")
+
+    batch.check(places, check)
     if unread:
-        database.write(
+        batch.write(
             f"DELETE FROM {sql.ACTIVITY} WHERE {sql.RUN} "
             f"AND scheduled_event_id IN ({sql.marks(len(unread))})",
             [*run, *unread],
@@ -65,18 +95,18 @@ def write_activities(
         + rows.activity_values(row, standing=standing, format_number=change.state.format)
         for row in made
     ]
-    insert_rows(database, sql.ACTIVITY, sql.INSERT_ACTIVITY_COLUMNS, values)
+    insert_rows(batch, sql.ACTIVITY, sql.INSERT_ACTIVITY_COLUMNS, values)
     if had_activities and not standing:
-        database.write(sql.END_STANDING, [False, *run])
+        batch.write(sql.END_STANDING, [False, *run])
 
 
 def _replace(
-    database: Database,
+    batch: Batch,
     change: Change,
     run: list[Any],
     replaced: list[tuple[PendingActivity, int]],
-) -> int:
-    written = 0
+) -> list[int]:
+    places = []
     standing = change.state.is_open
     for start in range(0, len(replaced), sql.MOST_ROWS):
         few = replaced[start : start + sql.MOST_ROWS]
@@ -86,33 +116,32 @@ def _replace(
                 row, standing=standing, format_number=change.state.format
             )
             params += [row.scheduled_event_id, stamp]
-        written += database.write(
-            sql.replace_activities(database.dialect, len(few)), [*params, *run]
-        )
-    return written
+        text = sql.replace_activities(batch.dialect, len(few))
+        places.append(batch.write(text, [*params, *run]))
+    return places
 
 
-def _remove(database: Database, run: list[Any], removed: list[tuple[int, int]]) -> int:
-    written = 0
+def _remove(batch: Batch, run: list[Any], removed: list[tuple[int, int]]) -> list[int]:
+    places = []
     for start in range(0, len(removed), sql.MOST_ROWS):
         few = removed[start : start + sql.MOST_ROWS]
         pairs = [number for pair in few for number in pair]
-        written += database.write(sql.delete_activities(len(few)), [*run, *pairs])
-    return written
+        places.append(batch.write(sql.delete_activities(len(few)), [*run, *pairs]))
+    return places
 
 
-def write_updates(database: Database, change: Change, run: list[Any]) -> None:
+def write_updates(batch: Batch, change: Change, run: list[Any]) -> None:
     """Write `update_rows`; the run's lock keeps others from doing so."""
     if not change.update_rows:
         return
     written = [row for row in change.update_rows.values() if row is not None]
     removed = [update_id for update_id, row in change.update_rows.items() if row is None]
     if removed:
-        database.write(
+        batch.write(
             f"DELETE FROM {sql.UPDATE} WHERE {sql.RUN} "
             f"AND update_id IN ({sql.marks(len(removed))})",
             [*run, *removed],
         )
     if written:
         values = [value for row in written for value in (*run, *rows.update_values(row))]
-        database.write(sql.upsert_updates(len(written)), values)
+        batch.write(sql.upsert_updates(len(written)), values)

@@ -190,6 +190,8 @@ class Arrive:
 
     item: InboxItem
     closes: PendingActivity | None = None
+    #: takes the workflow task that the fact makes ready
+    next_claim: "ClaimTask | None" = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,7 +6,7 @@ that stands in the answer is raised after the change has been saved.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -110,8 +110,11 @@ def needs(state: MutableState, request: Request, now: datetime | None = None) ->
             end = run_ends_at(recorded)
             ends = end is not None and (now is None or end <= now)
             return Needs(start_event=ends and _repeats_itself(state))
-        case Arrive(closes=row) if row is not None:
-            return Needs(activities=(row.scheduled_event_id,))
+        case Arrive(closes=row, next_claim=claim):
+            return Needs(
+                activities=(row.scheduled_event_id,) if row is not None else (),
+                updates=tuple(state.volatile.updates) if claim is not None else (),
+            )
         case OperateActivities():
             every = tuple(recorded.open_activities)
             return Needs(
@@ -396,7 +399,9 @@ def _arrive(step: Step, request: Arrive) -> Answer:
     answer = _take_in(step, request.item)
     if row is not None and answer.waiting is None:
         step.change.activity_rows[row.scheduled_event_id] = None
-    return answer
+    if request.next_claim is None or not step.announce:
+        return answer
+    return replace(answer, claim=workflow_task.claim(step, request.next_claim))
 
 
 def _acknowledge(step: Step, request: Acknowledge) -> Answer:

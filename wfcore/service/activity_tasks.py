@@ -29,6 +29,7 @@ from wfcore.protocol.rpc.activity_tasks import (
 )
 from wfcore.service import tokens, validation
 from wfcore.service.arriving import Outcome, arrive
+from wfcore.service.follow import Follow
 from wfcore.service.host import Host
 from wfcore.service.polling import POLL_TRIES, check_poll
 from wfcore.service.ports import RunKey
@@ -90,6 +91,7 @@ def _claim_row(
         (head is not None and head.cancel_unseen) or not _replace(host, row, decision)
     ):
         return PollActivityTaskQueueResponse()
+    host.recent.claimed(decision.row)
     return task(host, decision.row, head.workflow_type if head is not None else "")
 
 
@@ -111,7 +113,9 @@ def task(host: Host, row: PendingActivity, workflow_type: str) -> PollActivityTa
     """What a worker gets for a claimed attempt."""
     key = _key(row)
     event_id = row.scheduled_event_id
-    events = host.store.read_events(key, first=event_id, last=event_id)
+    events = host.recent.events(key.run_id, event_id, event_id)
+    if events is None:
+        events = host.store.read_events(key, first=event_id, last=event_id)
     scheduled = events[0].attributes if events else None
     if not isinstance(scheduled, ActivityTaskScheduled):
         raise NotFoundError(f"event {event_id} of run {row.run_id} schedules no activity")
@@ -167,7 +171,7 @@ def heartbeat(
 
 
 def complete(
-    host: Host, request: RespondActivityTaskCompletedRequest
+    host: Host, request: RespondActivityTaskCompletedRequest, *, follow: Follow | None = None
 ) -> RespondActivityTaskCompletedResponse:
     """The activity succeeded."""
     token = _token(host, request.task_token, request.namespace)
@@ -176,12 +180,14 @@ def complete(
         token,
         lambda row, now: activity.complete(row, now, request.result, request.identity, host.limits),
         late="result",
+        follow=follow,
+        claimed=host.recent.take_claimed(token.run_id, token.scheduled_event_id, token.attempt),
     )
     return RespondActivityTaskCompletedResponse()
 
 
 def fail(
-    host: Host, request: RespondActivityTaskFailedRequest
+    host: Host, request: RespondActivityTaskFailedRequest, *, follow: Follow | None = None
 ) -> RespondActivityTaskFailedResponse:
     """The attempt failed; its retry policy says what follows."""
     token = _token(host, request.task_token, request.namespace)
@@ -197,12 +203,13 @@ def fail(
             host.limits,
         ),
         late="failure",
+        follow=follow,
     )
     return RespondActivityTaskFailedResponse()
 
 
 def cancel(
-    host: Host, request: RespondActivityTaskCanceledRequest
+    host: Host, request: RespondActivityTaskCanceledRequest, *, follow: Follow | None = None
 ) -> RespondActivityTaskCanceledResponse:
     """The attempt ended because it was asked to."""
     token = _token(host, request.task_token, request.namespace)
@@ -211,6 +218,7 @@ def cancel(
         token,
         lambda row, now: activity.cancel(row, now, request.details, request.identity),
         late="cancellation",
+        follow=follow,
     )
     return RespondActivityTaskCanceledResponse()
 
@@ -223,26 +231,45 @@ def _token(host: Host, task_token: bytes, namespace: str) -> ActivityToken:
     return token
 
 
-def _decide(host: Host, token: ActivityToken, take: Decide, *, late: str = "") -> Decision:
+def _decide(
+    host: Host,
+    token: ActivityToken,
+    take: Decide,
+    *,
+    late: str = "",
+    follow: Follow | None = None,
+    claimed: PendingActivity | None = None,
+) -> Decision:
     """Decide about the attempt that a token names.
 
-    `late` names what is journalled when the attempt is over.
+    `late` names what is journalled when the attempt is over. `claimed` is the row as it was when
+    this process took the attempt, for decisions that don't look at what a heartbeat changes.
     """
+    rows = [claimed] if claimed is not None else []
     key = RunKey(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
+
+    def find() -> PendingActivity:
+        return rows.pop() if rows else _attempt(host, key, token)
+
     try:
-        return decide(host, lambda: _attempt(host, key, token), take)
+        return decide(host, find, take, follow)
     except NotFoundError:
         if late:
             _journal_late(host, token, late)
         raise
 
 
-def decide(host: Host, find: Callable[[], PendingActivity], take: Decide) -> Decision:
+def decide(
+    host: Host,
+    find: Callable[[], PendingActivity],
+    take: Decide,
+    follow: Follow | None = None,
+) -> Decision:
     """Find an activity, decide, and carry the decision out; anew when the row changed meanwhile."""
     for _ in range(TRIES):
         row = find()
         decision = take(row, host.store.now())
-        if carry_out(host, row, decision):
+        if carry_out(host, row, decision, follow=follow):
             return decision
     raise AbortedError("the activity changes too fast; repeat the call")
 
@@ -264,11 +291,17 @@ def _attempt(host: Host, key: RunKey, token: ActivityToken) -> PendingActivity:
 
 
 def carry_out(
-    host: Host, row: PendingActivity, decision: Decision, *, wait: timedelta | None = None
+    host: Host,
+    row: PendingActivity,
+    decision: Decision,
+    *,
+    wait: timedelta | None = None,
+    follow: Follow | None = None,
 ) -> bool:
     """Store what was decided about a row; False when the row changed meanwhile."""
     if decision.item is not None:
-        outcome = arrive(host, _key(row), Arrive(item=decision.item, closes=row), wait=wait)
+        fact = Arrive(item=decision.item, closes=row)
+        outcome = arrive(host, _key(row), fact, wait=wait, follow=follow)
         if outcome is Outcome.CLOSED:
             raise validation.completed()
         if outcome is Outcome.STALE:

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum, auto
 
-from wfcore.exceptions import AbortedError, NotFoundError, RPCError
+from wfcore.exceptions import AbortedError, NotFoundError
 from wfcore.history import sizes, transition
 from wfcore.history.effects import Journal
 from wfcore.history.machines import activity, child
 from wfcore.history.requests import (
+    Answer,
     Arrive,
     AttachStartRequest,
     DeliverInbox,
@@ -33,6 +34,7 @@ from wfcore.protocol.events import (
 )
 from wfcore.protocol.message import Message
 from wfcore.service import validation
+from wfcore.service.follow import Follow, Taken
 from wfcore.service.host import Arrivals, Host
 from wfcore.service.ports import RunKey, StaleActivityError, Transaction
 from wfcore.service.transacting import TRIES, load_change, repeatedly, save
@@ -69,6 +71,7 @@ class _Sent:
     first_execution_run_id: str
     #: bounds the time spent on the run's lock; None: as the store does
     wait: timedelta | None
+    follow: Follow | None
     #: from this time on it may not be recorded; None: whenever
     until: datetime | None
     #: the address names the run only because it was found as the current one
@@ -96,6 +99,12 @@ class _Sent:
             return None if known else Outcome.REPEATED
         return None
 
+    def with_claim(self, state: MutableState) -> Fact:
+        """The fact, with the claim of who follows it."""
+        if self.follow is None or not isinstance(self.fact, Arrive):
+            return self.fact
+        return replace(self.fact, next_claim=self.follow.claim_for(state))
+
     @property
     def closes(self) -> PendingActivity | None:
         """The activity that ends by this."""
@@ -113,14 +122,16 @@ def arrive(
     request_id: str = "",
     first_execution_run_id: str = "",
     wait: timedelta | None = None,
+    follow: Follow | None = None,
     until: datetime | None = None,
     is_current: bool = False,
 ) -> Outcome:
     """Hand a fact to a run; an empty run id means the current one, and follows its chain.
 
     Inside a caller's transaction the fact is stored without a lock and delivered after the commit.
-    `wait` bounds the time spent on the run's lock. With `until` it is recorded under that lock
-    before this time, or not at all. `is_current`: a named run was found as the current one.
+    `wait` bounds the time spent on the run's lock; `follow` takes the workflow task that an
+    activity's end makes ready. With `until` it is recorded under that lock before this time, or
+    not at all. `is_current`: a named run was found as the current one.
 
     Raises:
         NotFoundError: there is no such run, or it isn't of the chain that is named.
@@ -132,6 +143,7 @@ def arrive(
         request_id=request_id,
         first_execution_run_id=first_execution_run_id,
         wait=wait,
+        follow=follow,
         until=until,
         is_current=is_current,
     )
@@ -176,7 +188,7 @@ def deliver(host: Host, key: RunKey, wait: timedelta | None = None) -> None:
 
 def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
     """Under the lock, where no workflow task can start or end; gives the run that was meant."""
-    address, errors = sent.address, list[RPCError | None]()
+    address, answers, taken = sent.address, list[Answer](), list[Taken]()
 
     def once() -> tuple[str, Outcome]:
         with host.store.transaction(address.namespace, address.workflow_id, wait=sent.wait) as tx:
@@ -196,17 +208,23 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
                 return meant, Outcome.REPEATED
             if state.task_started:
                 return meant, _store_under_lock(host, tx, sent, state)
-            change = load_change(tx, state, sent.fact)
-            errors.append(transition.apply(change, sent.fact, host.limits).error)
+            fact = sent.with_claim(state)
+            change = load_change(tx, state, fact)
+            answers.append(transition.apply(change, fact, host.limits))
             save(host, tx, change)
+            if sent.follow is not None and (claim := answers[-1].claim) is not None:
+                key, updates = sent.key(change.state), change.updates
+                taken.append(Taken(key=key, state=change.state, claim=claim, updates=updates))
             return meant, Outcome.RECORDED
 
     try:
         found = once() if sent.closes is not None else repeatedly(once)
     except StaleActivityError:
         return run_id, Outcome.STALE
-    if errors and errors[-1] is not None:
-        raise errors[-1]
+    if answers and (error := answers[-1].error) is not None:
+        raise error
+    if sent.follow is not None and taken:
+        sent.follow.taken = taken[-1]
     return found
 
 

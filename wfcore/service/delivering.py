@@ -202,11 +202,14 @@ def _start_child(at: _Delivering) -> Delivered | None:
         parent=at.execution,
         initiated_event_id=at.event_id,
         root=parent.root or at.execution,
+        until=at.delivery.due_at,
     )
     try:
         run_id = starting.start_child(at.host, order)
+    except starting.TooLateError:
+        return None
     except WorkflowExecutionAlreadyStartedError:
-        return at.done(child.refused(initiated))
+        return at.refused(child.refused(initiated))
     at.child = at.other(request.workflow_id, run_id)
     return at.done(child.started(initiated, run_id))
 

@@ -1,7 +1,7 @@
 """The ports and settings that every call works with, as one value."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import Protocol
@@ -9,6 +9,7 @@ from typing import Protocol
 from wfcore.history.effects import CarryOut
 from wfcore.history.limits import DEFAULT_LIMITS, Limits
 from wfcore.service.ports import START_WAIT, Dispatcher, Ids, Store
+from wfcore.service.recent import Recent
 
 
 class Arrivals(StrEnum):
@@ -39,3 +40,4 @@ class Host:
     arrivals: Arrivals = Arrivals.OPTIMISTIC
     #: how long a start waits for another open transaction on its workflow id
     start_wait: timedelta = START_WAIT
+    recent: Recent = field(default_factory=Recent)

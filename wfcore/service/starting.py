@@ -5,6 +5,7 @@ when it is stored; else it begins anew.
 """
 
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 import msgspec
 
@@ -79,6 +80,8 @@ class ChildStart:
     parent: WorkflowExecution
     initiated_event_id: int
     root: WorkflowExecution
+    #: from this time on it may not be made: another attempt looks whether it is there
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -172,13 +175,19 @@ def signal_with_start(
     )
 
 
+class TooLateError(Exception):
+    """The time is over by which a child had to be made; nothing was done."""
+
+
 def start_child(host: Host, child: ChildStart) -> str:
-    """Make a child, or find the one that the same request made; gives its run id.
+    """Make a child, or find the one that the same request made, also if another run has followed
+    it since; gives its run id.
 
     Its first workflow task waits for `BeginTasks`.
 
     Raises:
         WorkflowExecutionAlreadyStartedError: its workflow id is taken.
+        TooLateError: the time is over by which it had to be made.
     """
     reuse, conflict = _policies(child.request, default=Conflict.FAIL)
     wanted = Plan(request=child.request, reuse=reuse, conflict=conflict, child=child)
@@ -308,6 +317,11 @@ def _begin_in(
     host: Host, tx: Transaction, current: CurrentRun | None, wanted: Plan
 ) -> Begun | None:
     """What can be done in one transaction; None: the open run is to be used."""
+    if wanted.child is not None:
+        if current is not None and (made := _made_before(host, current, wanted.request)):
+            return made
+        if wanted.child.until is not None and tx.now >= wanted.child.until:
+            raise TooLateError
     if current is None:
         return _make(host, tx, wanted)
     if wanted.signal is None:
@@ -340,6 +354,19 @@ def _repeated(
     if state is not None and request.request_id in state.volatile.attached_request_ids:
         return _begun(current, started=False, status=current.status)
     return None
+
+
+def _made_before(
+    host: Host, current: CurrentRun, request: StartWorkflowExecutionRequest
+) -> Begun | None:
+    """The run that this request made, if the current one has followed it by retry or the like."""
+    first = current.first_execution_run_id
+    state = host.store.read_state(request.namespace, request.workflow_id, first)
+    if state is None or state.volatile.create_request_id != request.request_id:
+        return None
+    return Begun(
+        run_id=first, first_execution_run_id=first, started=True, status=state.recorded.status
+    )
 
 
 def _check_reuse(current: CurrentRun, wanted: Plan) -> None:

@@ -64,6 +64,9 @@ def save(host: Host, tx: Transaction, change: Change) -> None:
         effects += each.effects
         each = each.next_run
     tx.save(change)
+    if change.events:
+        recorded, events = change.state.recorded, tuple(change.events)
+        tx.on_commit(lambda: host.recent.wrote(recorded.run_id, events, recorded.history_bytes))
     orders = [effect for effect in effects if isinstance(effect, CarryOut)]
     told = [effect for effect in effects if not isinstance(effect, CarryOut)]
     if told:

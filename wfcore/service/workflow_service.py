@@ -115,6 +115,7 @@ from wfcore.service import (
     workflow_tasks,
 )
 from wfcore.service.delivering import Courier
+from wfcore.service.follow import Follow
 from wfcore.service.host import Arrivals, Carrier, Host
 from wfcore.service.local_workers import LocalWorkers
 from wfcore.service.ports import START_WAIT, Dispatcher, Ids, QueryTask, RunKey, Store
@@ -249,9 +250,15 @@ class WorkflowService:
         )
 
     def respond_workflow_task_completed(
-        self, request: RespondWorkflowTaskCompletedRequest, *, owner: str = ""
+        self,
+        request: RespondWorkflowTaskCompletedRequest,
+        *,
+        owner: str = "",
+        claim_id: str = "",
     ) -> RespondWorkflowTaskCompletedResponse:
-        return workflow_tasks.complete(self.host, wellformed_request(request), owner=owner)
+        return workflow_tasks.complete(
+            self.host, wellformed_request(request), owner=owner, claim_id=claim_id
+        )
 
     def respond_workflow_task_failed(
         self, request: RespondWorkflowTaskFailedRequest
@@ -282,19 +289,25 @@ class WorkflowService:
         return activity_tasks.heartbeat(self.host, wellformed_request(request))
 
     def respond_activity_task_completed(
-        self, request: RespondActivityTaskCompletedRequest
+        self, request: RespondActivityTaskCompletedRequest, *, follow: Follow | None = None
     ) -> RespondActivityTaskCompletedResponse:
-        return activity_tasks.complete(self.host, wellformed_request(request))
+        answer = activity_tasks.complete(self.host, wellformed_request(request), follow=follow)
+        workflow_tasks.hand_out(self.host, follow)
+        return answer
 
     def respond_activity_task_failed(
-        self, request: RespondActivityTaskFailedRequest
+        self, request: RespondActivityTaskFailedRequest, *, follow: Follow | None = None
     ) -> RespondActivityTaskFailedResponse:
-        return activity_tasks.fail(self.host, wellformed_request(request))
+        answer = activity_tasks.fail(self.host, wellformed_request(request), follow=follow)
+        workflow_tasks.hand_out(self.host, follow)
+        return answer
 
     def respond_activity_task_canceled(
-        self, request: RespondActivityTaskCanceledRequest
+        self, request: RespondActivityTaskCanceledRequest, *, follow: Follow | None = None
     ) -> RespondActivityTaskCanceledResponse:
-        return activity_tasks.cancel(self.host, wellformed_request(request))
+        answer = activity_tasks.cancel(self.host, wellformed_request(request), follow=follow)
+        workflow_tasks.hand_out(self.host, follow)
+        return answer
 
     # ---- activities completed from outside
 

@@ -18,6 +18,7 @@ from wfcore.protocol.commands import CLOSING
 from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import TaskQueueKind
 from wfcore.protocol.events import History
+from wfcore.protocol.rpc.activity_tasks import PollActivityTaskQueueResponse
 from wfcore.protocol.rpc.workflow_tasks import (
     PollWorkflowTaskQueueRequest,
     PollWorkflowTaskQueueResponse,
@@ -27,6 +28,7 @@ from wfcore.protocol.rpc.workflow_tasks import (
     RespondWorkflowTaskFailedResponse,
 )
 from wfcore.service import activity_tasks, querying, tokens, validation
+from wfcore.service.follow import Follow
 from wfcore.service.host import Host
 from wfcore.service.polling import POLL_TRIES, check_poll
 from wfcore.service.ports import RunKey, SnapshotTooNewError
@@ -34,6 +36,8 @@ from wfcore.service.tokens import WorkflowToken
 from wfcore.service.transacting import load_change, repeatedly, save
 
 _TASK_NOT_FOUND = "Workflow task not found."
+#: More than any process holds.
+_MOST_CLAIMS = 1000
 
 
 def poll(
@@ -100,6 +104,13 @@ def claim(
     return _task(host, key, *taken, after_event_id) if taken else PollWorkflowTaskQueueResponse()
 
 
+def hand_out(host: Host, follow: Follow | None) -> None:
+    """Fill in the task that was claimed together with an activity's end, if one was."""
+    if follow is not None and (taken := follow.taken) is not None:
+        after = follow.known_event_id(taken.key.run_id)
+        follow.task = _task(host, taken.key, taken.state, taken.claim, taken.updates, after)
+
+
 def held(host: Host, key: RunKey, request_id: str) -> PollWorkflowTaskQueueResponse | None:
     """The task that a request claimed together with the start of its run, while it holds it."""
     state = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
@@ -112,10 +123,17 @@ def held(host: Host, key: RunKey, request_id: str) -> PollWorkflowTaskQueueRespo
 
 
 def complete(
-    host: Host, request: RespondWorkflowTaskCompletedRequest, *, owner: str = ""
+    host: Host,
+    request: RespondWorkflowTaskCompletedRequest,
+    *,
+    owner: str = "",
+    claim_id: str = "",
 ) -> RespondWorkflowTaskCompletedResponse:
     """Carry out a worker's commands. A worker that offers sticky attributes keeps the run, so the
     task that it may get back at once carries new events only.
+
+    `claim_id` names what is claimed along with the answer, so that a repeated call gets the same
+    eager activities again.
     """
     token = tokens.decode(request.task_token, WorkflowToken)
     _check_namespace(host, token, request.namespace)
@@ -127,8 +145,9 @@ def complete(
     next_claim = None
     if request.return_new_workflow_task:
         next_claim = ClaimTask(
-            request_id=host.ids.request_id(), identity=request.identity, owner=owner
+            request_id=claim_id or host.ids.request_id(), identity=request.identity, owner=owner
         )
+    eager_id = (claim_id or host.ids.request_id()) if _wants_activities(request) else ""
     order = CompleteTask(
         token=_claim_of(token),
         commands=request.commands,
@@ -143,11 +162,19 @@ def complete(
         binary_checksum=request.binary_checksum,
         worker_version=request.worker_version_stamp,
         versioning_behavior=request.versioning_behavior,
-        activity_request_id=host.ids.request_id() if _wants_activities(request) else "",
+        activity_request_id=eager_id,
         owner=owner,
         namespace_id=validation.namespace(host, token.namespace).namespace_id,
     )
-    state, answer, updates = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
+    try:
+        state, answer, updates = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
+    except NotFoundError:
+        before = _eager_of(host, key, order) if claim_id and eager_id else ()
+        if not before:
+            raise
+        return RespondWorkflowTaskCompletedResponse(activity_tasks=before)
+    for row in answer.activities:
+        host.recent.claimed(row)
     if answer.saw_cancel:
         activity_tasks.announce_again(host, key)
     task = None
@@ -219,7 +246,10 @@ def _task(
 ) -> PollWorkflowTaskQueueResponse:
     """What a worker gets. While its claim stands nothing else is written to the history."""
     recorded = state.recorded
-    events = host.store.read_events(key, first=after_event_id + 1, last=recorded.next_event_id - 1)
+    first, last = after_event_id + 1, recorded.next_event_id - 1
+    events = host.recent.events(key.run_id, first, last)
+    if events is None:
+        events = list(host.store.read_events(key, first=first, last=last))
     if not claimed.stored:
         events += visible_tail(state)
     started_at = claimed.started_at or claimed.scheduled_at
@@ -246,6 +276,19 @@ def _task(
         scheduled_time=claimed.scheduled_at,
         started_time=claimed.started_at,
         messages=update.messages(claimed, updates),
+    )
+
+
+def _eager_of(
+    host: Host, key: RunKey, order: CompleteTask
+) -> tuple[PollActivityTaskQueueResponse, ...]:
+    """Activities that an earlier call with this answer has claimed."""
+    _, rows = host.store.claims_of(order.owner, _MOST_CLAIMS)
+    state = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
+    return tuple(
+        activity_tasks.task(host, row, state.recorded.workflow_type)
+        for row in rows
+        if row.run_id == key.run_id and row.request_id == order.activity_request_id and state
     )
 
 

@@ -39,6 +39,14 @@ LEFT_OUT: dict[str, str] = {
 }
 
 
+#: What must be seen before a step is sent: the path of a describe, and the attempt of its activity.
+#: Here the attempt that unpausing begins must be over. A reset that met it would refuse its answer,
+#: as on the recorded server, where the attempt was quicker than the next request.
+BEFORE = {
+    "activity-options/reset": ("/api/v1/namespaces/{{ns}}/workflows/{{tag}}-opt", 3),
+}
+
+
 def steps(document: dict[str, Any], group: str) -> list[dict[str, Any]]:
     """The steps of a group that are run, in their order."""
     return [

@@ -9,7 +9,8 @@ import pytest
 
 from tests.conformance.http.check_http import check, mutate
 from tests.conformance.http.exchange import Api, Matcher
-from tests.conformance.http.selection import GROUPS, LEFT_OUT, steps
+from tests.conformance.http.selection import BEFORE, GROUPS, LEFT_OUT, steps
+from tests.support.waiting import wait_until
 
 DOCUMENT: dict[str, Any] = json.loads((Path(__file__).parent / "exchanges.json").read_text())
 
@@ -30,6 +31,8 @@ def test_the_answers_are_those_of_the_recorded_server(
     api, matcher = prepared(base_url, authorization)
     wrong = {}
     for step in steps(DOCUMENT, group):
+        if step["name"] in BEFORE:
+            wait_for_attempt(api, *BEFORE[step["name"]])
         differences = check(step, api, matcher)
         if differences and "quirk" not in step:
             wrong[step["name"]] = differences
@@ -56,6 +59,16 @@ def test_an_id_with_a_slash_is_reached_unlike_there(base_url: str, authorization
     execution = answer["body"]["workflowExecutionInfo"]["execution"]
     assert execution["workflowId"] == api.fill("{{tag}}-a/b")
     assert api.send({"method": "GET", "path": path.replace("%2F", "/")})["status"] == 404
+
+
+def wait_for_attempt(api: Api, path: str, attempt: int) -> None:
+    """Return when the first pending activity of a run is at an attempt."""
+
+    def is_there() -> bool:
+        pending = api.send({"method": "GET", "path": path})["body"]["pendingActivities"]
+        return bool(pending[0]["attempt"] == attempt)
+
+    wait_until(is_there, what=f"attempt {attempt}")
 
 
 def prepared(base_url: str, authorization: str) -> tuple[Api, Matcher]:

@@ -80,6 +80,7 @@ def test_reset(probe: DatabaseProbe, client: Client) -> None:
     workflow_id, run_id = probe.with_activity(retryPolicy={"initialInterval": "3600s"})
     probe.answer_activity("failed", probe.poll_activity())
     assert pending(probe, workflow_id).attempt == 2
+    assert "a later attempt runs now" in order(client, run_id, "reset").content.decode()
     order(client, run_id, "pause", reason="look")
     order(client, run_id, "reset", reason="again", keep_paused="on", reset_heartbeat="on")
     assert (pending(probe, workflow_id).attempt, pending(probe, workflow_id).paused) == (1, True)

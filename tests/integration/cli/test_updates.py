@@ -71,6 +71,14 @@ def test_start_waits_until_it_is_accepted_and_result_for_its_end(order: Database
         "  UpdateID  Name  Stage     Since\n"
         "  u1        add   Accepted  2030-01-01 00:00:00\n"
     ) in shown
+    assert workflow("show", "order-1", "--json").json["pendingUpdates"] == [
+        {
+            "updateId": "u1",
+            "name": "add",
+            "stage": "UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED",
+            "acceptedTime": "2030-01-01T00:00:00.000000Z",
+        }
+    ]
     assert "update u1 is accepted and has not ended" in workflow("why", "order-1").out
     late = workflow("update", "result", *named, "--timeout", "1s")
     assert (late.code, late.err) == (4, "Error: the update is not completed yet\n")

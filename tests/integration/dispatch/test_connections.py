@@ -8,7 +8,7 @@ from django.db import connections
 
 from tests.support.waiting import wait_until
 from wfapp.client import WorkflowHandle, get_client
-from wfapp.dispatch.running import _OwnService
+from wfapp.dispatch.own_service import OwnService
 from wfcore.client import WorkflowFailureError
 from wfcore.protocol.rpc.activity_tasks import (
     RecordActivityTaskHeartbeatRequest,
@@ -42,9 +42,19 @@ class Service:
     def respond_workflow_task_completed(self, request: Any) -> None: ...
 
 
+def own_service(service: Any) -> OwnService:
+    return OwnService(
+        service,
+        alias="default",
+        owner=lambda: "boot",
+        draining=lambda: False,
+        known_event_id=lambda namespace, run_id: 0,
+    )
+
+
 def test_the_thread_of_heartbeats_keeps_no_connection(db: None) -> None:
     service: Any = Service()
-    own = _OwnService(service, alias="default", owner=lambda: "boot")
+    own = own_service(service)
     seen: list[Any] = []
 
     def beat() -> None:
@@ -59,7 +69,7 @@ def test_the_thread_of_heartbeats_keeps_no_connection(db: None) -> None:
 
 def test_the_thread_that_reports_hanging_code_keeps_no_connection(db: None) -> None:
     service: Any = Service()
-    own = _OwnService(service, alias="default", owner=lambda: "boot")
+    own = own_service(service)
     seen: list[Any] = []
 
     def report() -> None:
@@ -74,7 +84,7 @@ def test_the_thread_that_reports_hanging_code_keeps_no_connection(db: None) -> N
 
 def test_a_heartbeat_within_a_transaction_leaves_it_open(db: None) -> None:
     service: Any = Service()
-    own = _OwnService(service, alias="default", owner=lambda: "boot")
+    own = own_service(service)
     own.record_activity_task_heartbeat(RecordActivityTaskHeartbeatRequest())
     assert connections["default"].connection is not None
 

@@ -9,7 +9,8 @@ import pytest
 from django.db import connections, transaction
 
 from tests.integration.store.worlds import with_namespace
-from wfapp.store import DjangoStore
+from wfapp.models import AuditEntry
+from wfapp.store import DjangoStore, NotingStore
 from wfcore.service.ports import Store
 from wfcore.testing.port_contracts import StorePorts
 
@@ -38,6 +39,28 @@ class TestPostgres(DjangoPorts):
     def store(self, postgres: str) -> Store:
         with_namespace(postgres)
         return DjangoStore(postgres)
+
+
+class Journalling:
+    """A note that is written, whatever it says."""
+
+    def __init__(self, alias: str) -> None:
+        self._entries = AuditEntry.objects.using(alias)
+
+    def write(self, run_id: str) -> None:
+        self._entries.create(at=0, run_id=run_id, actor="nobody", action="test", namespace="n")
+
+    def take_back(self) -> None:
+        self._entries.all().delete()
+
+
+class TestNoting(DjangoPorts):
+    """A store that writes something else beside its first change is a store."""
+
+    @pytest.fixture
+    def store(self, postgres: str) -> Store:
+        with_namespace(postgres)
+        return NotingStore(DjangoStore(postgres), Journalling(postgres))
 
 
 class TestSqlite(DjangoPorts):

@@ -10,6 +10,7 @@ from django.db import connections
 from django.test.utils import CaptureQueriesContext
 
 from wfapp.store import DjangoStore
+from wfapp.store.database import TOGETHER
 from wfcore.protocol.commands import (
     Command,
     CompleteWorkflowExecution,
@@ -182,7 +183,9 @@ def counting(alias: str) -> Iterator[Counted]:
     counted = Counted()
     with CaptureQueriesContext(connections[alias]) as captured:
         yield counted
-    counted.texts = [query["sql"] for query in captured.captured_queries]
+    counted.texts = [
+        text for query in captured.captured_queries for text in query["sql"].split(TOGETHER)
+    ]
 
 
 # ---- threads

@@ -306,7 +306,7 @@ def test_of_an_end_and_a_timeout_of_one_attempt_one_counts() -> None:
 
 
 @both
-def test_a_result_that_meets_the_end_of_its_run_is_journalled(arrivals: Arrivals) -> None:
+def test_an_answer_that_meets_the_end_of_its_run_is_journalled(arrivals: Arrivals) -> None:
     probe = Probe(arrivals=arrivals)
     workflow_id, run_id = probe.with_activity()
     running = probe.poll_activity()
@@ -319,7 +319,7 @@ def test_a_result_that_meets_the_end_of_its_run_is_journalled(arrivals: Arrivals
         return row
 
     probe.store.read_activity = meanwhile  # type: ignore[method-assign]
-    refused = probe.answer_activity("completed", running)
+    refused = probe.answer_activity("failed", running)
     assert refused["message"] == "workflow execution already completed"
     entries = journal(probe, workflow_id, run_id)
     assert [(entry.kind, entry.attempt) for entry in entries] == [("late_result", 1)]

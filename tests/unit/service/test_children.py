@@ -484,6 +484,66 @@ def test_of_two_attempts_at_once_only_the_later_is_believed(
     assert pending(probe, sender) == []
 
 
+@pytest.mark.parametrize("ends", ["by itself", "and another follows"])
+def test_a_child_that_an_overtaken_attempt_asks_for_is_not_made_again(
+    ends: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt stalls; the second makes the child, which ends meanwhile."""
+    kept = Kept()
+    probe = Probe(carrier=kept)
+    host = probe.service.host
+    parent, _ = a_parent(probe, start_child("c", taskQueue={"name": "c"}))
+    (first,) = kept.effects
+    make = delivering.starting.start_child
+
+    def stalled(*args: Any) -> Any:
+        monkeypatch.setattr(delivering.starting, "start_child", make)
+        probe.advance(10)
+        Courier().carry_out(host, kept.effects[1:])
+        if ends == "and another follows":
+            probe.answer(probe.poll("c"), continue_as_new(taskQueue={"name": "c"}))
+            probe.advance(1)
+        probe.answer(probe.poll("c"), complete())
+        return make(*args)
+
+    monkeypatch.setattr(delivering.starting, "start_child", stalled)
+    Courier().carry_out(host, [first])
+    Courier().carry_out(host, kept.effects[1:])
+    runs = 2 if ends == "and another follows" else 1
+    assert (
+        len(probe.call("list_workflow_executions", {"query": "WorkflowId = 'c'"}).executions)
+        == runs
+    )
+    assert probe.types("c")[-1] == "WORKFLOW_EXECUTION_COMPLETED"
+    assert probe.types(parent).count(STARTED) == 1
+    assert pending(probe, parent) == []
+
+
+def test_a_child_is_not_made_by_an_attempt_whose_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its parent would hear of another one by the next attempt."""
+    kept = Kept()
+    probe = Probe(carrier=kept)
+    host = probe.service.host
+    parent, _ = a_parent(probe, start_child("c", taskQueue={"name": "c"}))
+    (first,) = kept.effects
+    make = delivering.starting.start_child
+
+    def stalled(*args: Any) -> Any:
+        monkeypatch.setattr(delivering.starting, "start_child", make)
+        probe.advance(10)
+        return make(*args)
+
+    monkeypatch.setattr(delivering.starting, "start_child", stalled)
+    Courier().carry_out(host, [first])
+    assert probe.call("describe_workflow_execution", {"execution": {"workflowId": "c"}})[
+        "code"
+    ] == ("NOT_FOUND")
+    Courier().carry_out(host, kept.effects[1:])
+    assert probe.types(parent)[-2:] == [STARTED, SCHEDULED]
+
+
 # ---- a process dies anywhere
 
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import msgspec
 
 from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
+from wfcore.history.requests import ClaimTask
 from wfcore.protocol.common import TaskQueue
 from wfcore.protocol.enums import QueryResultType
 from wfcore.protocol.failures import Failure
@@ -35,6 +36,7 @@ from wfcore.protocol.rpc.workflow_tasks import (
 )
 from wfcore.protocol.updates import ProtocolMessage, Rejection
 from wfcore.service import tokens
+from wfcore.service.follow import Follow
 from wfcore.service.ports import QueryTask
 from wfcore.service.tokens import ActivityToken, WorkflowToken
 from wfcore.testing.simulation import coded_tasks, update_words
@@ -392,12 +394,14 @@ def _end_activity(world: World, worker: Worker, rng: random.Random, held: HeldAc
     world.ledger.activity_answers[wish.tag] = wish
     world.asked(kind)
     service, task_token = worker.service, held.task.task_token
+    follow = _follow(worker, held, rng)
     with trying(wish, Try(by=worker.name)):
         if kind == "complete an activity":
             service.respond_activity_task_completed(
                 RespondActivityTaskCompletedRequest(
                     task_token=task_token, result=text(wish.tag), identity=held.identity
-                )
+                ),
+                follow=follow,
             )
         elif kind == "fail an activity":
             service.respond_activity_task_failed(
@@ -406,11 +410,28 @@ def _end_activity(world: World, worker: Worker, rng: random.Random, held: HeldAc
                     failure=failure(wish.tag, rng),
                     identity=held.identity,
                     last_heartbeat_details=text(wish.tag) if rng.random() < 0.2 else None,
-                )
+                ),
+                follow=follow,
             )
         else:
             service.respond_activity_task_canceled(
                 RespondActivityTaskCanceledRequest(
                     task_token=task_token, details=text(wish.tag), identity=held.identity
-                )
+                ),
+                follow=follow,
             )
+    if follow is not None and follow.task is not None:
+        _take(world, worker, rng, follow.task, follow.claim.identity)
+
+
+def _follow(worker: Worker, held: HeldActivity, rng: random.Random) -> Follow | None:
+    """Mostly a worker would go on with the workflow task that follows."""
+    if rng.random() < 0.4:
+        return None
+    identity = f"{held.identity} and on"
+    claim = ClaimTask(
+        request_id=f"claim of {identity}",
+        identity=identity,
+        owner=worker.boot_id if rng.random() < 0.9 else "",
+    )
+    return Follow(claim=claim, serves=lambda task_queue: task_queue == QUEUE)

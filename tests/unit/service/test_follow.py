@@ -1,0 +1,124 @@
+"""Who ends an activity takes the workflow task that follows, by the same commit."""
+
+from typing import Any
+
+import pytest
+
+from tests.support.probing import Probe
+from wfcore.history.effects import DispatchWorkflowTask, Effect
+from wfcore.history.requests import ClaimTask
+from wfcore.protocol.rpc import activity_tasks
+from wfcore.service.follow import Follow
+from wfcore.service.host import Arrivals
+from wfcore.service.ports import RunKey
+
+both = pytest.mark.parametrize("arrivals", list(Arrivals))
+
+
+def follow(serves: bool = True, known: int = 0) -> Follow:
+    return Follow(
+        claim=ClaimTask(request_id="claim-1", identity="me", owner="boot"),
+        serves=lambda task_queue: serves,
+        known_event_id=lambda run_id: known,
+    )
+
+
+def complete(probe: Probe, task: Any, wanted: Follow) -> Any:
+    request = activity_tasks.RespondActivityTaskCompletedRequest(
+        namespace="default", task_token=task.task_token, identity="me"
+    )
+    return probe.service.respond_activity_task_completed(request, follow=wanted)
+
+
+def announced(effects: list[Effect]) -> int:
+    return sum(isinstance(effect, DispatchWorkflowTask) for effect in effects)
+
+
+@both
+def test_the_task_comes_with_the_answer_and_nobody_is_told_of_it(arrivals: Arrivals) -> None:
+    effects: list[Effect] = []
+    probe = Probe(arrivals=arrivals, on_dispatch=effects.append)
+    workflow_id, _ = probe.with_activity()
+    running = probe.poll_activity()
+    effects.clear()
+    wanted = follow()
+    complete(probe, running, wanted)
+
+    assert wanted.task is not None
+    ids = [event.event_id for event in wanted.task.history.events]
+    assert ids == list(range(1, wanted.task.started_event_id + 1))
+    assert probe.types(workflow_id)[-4:] == [
+        "ACTIVITY_TASK_STARTED",
+        "ACTIVITY_TASK_COMPLETED",
+        "WORKFLOW_TASK_SCHEDULED",
+        "WORKFLOW_TASK_STARTED",
+    ]
+    assert announced(effects) == 0
+    assert not probe.poll().task_token, "it is taken"
+    probe.answer(wanted.task)
+    assert probe.types(workflow_id)[-1] == "WORKFLOW_TASK_COMPLETED"
+
+
+@both
+def test_a_worker_that_holds_the_run_gets_what_is_new(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    probe.with_activity()
+    wanted = follow(known=5)
+    complete(probe, probe.poll_activity(), wanted)
+    assert wanted.task is not None
+    assert wanted.task.history.events[0].event_id == 6
+
+
+@both
+def test_a_worker_of_other_queues_leaves_the_task_to_others(arrivals: Arrivals) -> None:
+    effects: list[Effect] = []
+    probe = Probe(arrivals=arrivals, on_dispatch=effects.append)
+    probe.with_activity()
+    running = probe.poll_activity()
+    effects.clear()
+    wanted = follow(serves=False)
+    complete(probe, running, wanted)
+    assert wanted.task is None
+    assert announced(effects) == 1
+    assert probe.poll().task_token
+
+
+@both
+def test_while_a_task_is_started_there_is_none_to_take(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, _ = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    started = probe.poll()
+    wanted = follow()
+    complete(probe, running, wanted)
+    assert wanted.task is None
+    probe.answer(started)
+    assert "ACTIVITY_TASK_COMPLETED" in probe.types(workflow_id)
+    assert probe.poll().task_token
+
+
+@both
+def test_a_task_that_waits_already_is_left_to_who_was_told_of_it(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, _ = probe.with_activity()
+    running = probe.poll_activity()
+    probe.signal(workflow_id)
+    wanted = follow()
+    complete(probe, running, wanted)
+    assert wanted.task is None
+    assert probe.poll().task_token
+
+
+def test_who_lost_the_answer_gets_the_task_by_the_name_of_its_claim() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.with_activity()
+    wanted = follow()
+    complete(probe, probe.poll_activity(), wanted)
+    claim = wanted.claim
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
+    again = probe.service.claim_workflow_task(
+        key, identity=claim.identity, owner=claim.owner, request_id=claim.request_id
+    )
+    assert wanted.task is not None
+    assert again.task_token == wanted.task.task_token
