@@ -90,6 +90,7 @@ def _start_request(
     reuse, conflict = _policies(rng)
     attach = rng.random() < 0.5
     memo = Memo(fields={"a": Payload(metadata={"encoding": b"json/plain"}, data=b"1")})
+    cron = rng.choice([""] * 9 + ["* * * * *", "@every 7s"])
     return StartWorkflowExecutionRequest(
         namespace=NAMESPACE,
         workflow_id=_workflow_id(world, rng),
@@ -107,7 +108,10 @@ def _start_request(
             [None, None, RetryPolicy(maximum_attempts=3), RetryPolicy(maximum_attempts=1)]
         ),
         memo=memo if rng.random() < 0.3 else None,
-        workflow_start_delay=rng.choice([None] * 5 + [seconds(3), seconds(90)]),
+        workflow_start_delay=(
+            rng.choice([None] * 5 + [seconds(3), seconds(90)]) if not cron else None
+        ),
+        cron_schedule=cron,
         on_conflict_options=OnConflictOptions(attach_request_id=True) if attach else None,
     )
 

@@ -43,6 +43,7 @@ def end(world: World) -> None:
     world.is_ending = True
     for run in world.open_runs():
         ending.let_go_on(run)
+        ending.end_cron(run)
     for _ in range(_FOLLOWING):
         if not ending.run_dry():
             return
@@ -100,6 +101,11 @@ class _Ending:
         if any(row.pause is not None for row in run.activities.values()):
             self._world.asked("unpause an activity")
             operation_calls.unpause_all(self._ticker.service, run)
+
+    def end_cron(self, run: Run) -> None:
+        """One run would follow another for ever."""
+        if read_snapshot(run).recorded.cron_schedule:
+            self._terminate(run)
 
     def run_dry(self) -> bool:
         """Work and let time pass until nothing is to come; False when that doesn't happen."""
