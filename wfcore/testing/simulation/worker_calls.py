@@ -388,7 +388,7 @@ def _end_activity(world: World, worker: Worker, rng: random.Random, held: HeldAc
     if chance < (0.9 if held.cancel_requested else 0.44):
         kind = "cancel an activity"
     else:
-        kind = "complete an activity" if chance < 0.63 else "fail an activity"
+        kind = "complete an activity" if chance < 0.625 else "fail an activity"
     token = tokens.decode(held.task.task_token, ActivityToken)
     wish = ActivityAnswer(tag=world.tag("end"), token=token, kind=kind)
     world.ledger.activity_answers[wish.tag] = wish
