@@ -129,7 +129,8 @@ def random_section(verdicts: list[dict[str, Any]]) -> str:
         of_size = [verdict for verdict in verdicts if verdict["size"] == size]
         for reason in LATER.values():
             seeds = sorted({seed for v in of_size for seed in v["later"][reason]})
-            lines.append(f"- {len(seeds)} of size {size} need {reason}: {_listed(seeds)}.")
+            if seeds:
+                lines.append(f"- {len(seeds)} of size {size} need {reason}: {_listed(seeds)}.")
         lines += [
             f"- {seed} of size {size}: {reason}."
             for (other, seed), reason in UNDETERMINED.items()

@@ -3,9 +3,9 @@
     python -m tests.conformance.run_random --ports memory --out DIR [--seeds 1-60] [--size 12]
 
 The model says how each program must end; `diff.py` holds the histories against those that the real
-server wrote; Temporal's Replayer must accept them. All goes to DIR/random/<ports>-<seeds>-<size>:
-the histories, and verdict.json. What the model disagrees with is run again, at most twice: a busy
-machine loses tasks and lets timeouts strike. Exit status 1 when one of the judges disagrees.
+server wrote; Temporal's Replayer must accept them. What the first two disagree with is run again,
+at most twice: a busy machine loses tasks and lets timeouts strike. Histories and verdict.json go to
+DIR/random/<ports>-<seeds>-<size>. Exit status 1 when one of the judges disagrees.
 """
 
 import argparse
@@ -70,48 +70,92 @@ def load(ports: str) -> Tools:
     return Tools(run=run, driver=driver, diff=diff, interpreter=interpreter, sdk=sdk)
 
 
+class Judges:
+    """The model and the real server's histories, asked about programs that have run.
+
+    Args:
+        runner: knows what came of the programs.
+        expected: the folder of the server's histories; None if there are none.
+        scratch: an empty folder.
+    """
+
+    def __init__(self, tools: Tools, runner: Any, expected: Path | None, scratch: Path) -> None:
+        self._tools = tools
+        self._runner = runner
+        self._expected = expected
+        self._scratch = scratch
+
+    def wrong(self, program: dict[str, Any]) -> list[str]:
+        """What the model says against its end; where the model errs, only that there is none."""
+        seed = program["seed"]
+        if (program["size"], seed) in MODEL_ERRS:
+            return [self._runner.broken[seed]] if seed in self._runner.broken else []
+        found: list[str] = self._runner.judge(program)
+        return found
+
+    def differ(self, program: dict[str, Any]) -> dict[str, list[str]]:
+        """Its histories that are not as the server's, with what differs."""
+        if self._expected is None:
+            return {}
+        with tempfile.TemporaryDirectory(dir=self._scratch) as folder:
+            keep(self._runner, [program], Path(folder), self._tools)
+            # There are no sticky queues here.
+            found = self._tools.diff.compare_folders(
+                self._expected, Path(folder), {program["seed"]}, any_queue=True
+            )
+            return {name: lines for name, lines in found if lines}
+
+    def complaint(self, program: dict[str, Any]) -> str:
+        """The first of all that is wrong; empty when nothing is."""
+        for line in self.wrong(program):
+            return line
+        for name, lines in self.differ(program).items():
+            return f"{name}: {lines[0]}"
+        return ""
+
+
 async def drive(
-    programs: list[dict[str, Any]], tools: Tools, log_file: Path, *, parallel: int, again: int
-) -> tuple[Any, list[str]]:
-    """Run all programs; the runner that knows what came of each, and why some were repeated."""
+    programs: list[dict[str, Any]],
+    tools: Tools,
+    folder: Path,
+    expected: Path | None,
+    args: argparse.Namespace,
+) -> tuple[Any, Judges, list[str]]:
+    """Run all programs; what came of each, its judges, and why some were repeated."""
     from tests.conformance import scenario_sdk
 
     servers = scenario_sdk.Servers()
     repeated: list[str] = []
+    log_file = folder / "told"
+    log_file.touch()
+    os.environ["PROGRAM_LOG"] = str(log_file)
     try:
         connection = await tools.sdk.connect(await servers.address("default"))
         runner = tools.run.Runner(connection, tools.driver.Told(log_file))
+        judges = Judges(tools, runner, expected, folder)
         worker = tools.sdk.make_worker(
             connection,
             tools.driver.QUEUE,
             workflows=[tools.interpreter.Program],
             activities=tools.interpreter.ACTIVITIES,
+            cached=not args.uncached,
             max_heartbeat_throttle_interval=timedelta(milliseconds=100),
             max_concurrent_activities=400,
         )
         todo = programs
         async with worker:
-            for attempt in range(again + 1):
-                limit = asyncio.Semaphore(max(1, parallel >> attempt))
+            for attempt in range(args.again + 1):
+                limit = asyncio.Semaphore(max(1, args.parallel >> attempt))
                 runner.told.restart()
                 await asyncio.gather(*(runner.one(program, limit) for program in todo))
-                todo = [program for program in todo if complaints(runner, program)]
-                if not todo:
+                complaints = [(p, line) for p in todo if (line := judges.complaint(p))]
+                todo = [program for program, _ in complaints]
+                if not todo or attempt == args.again:
                     break
-                if attempt < again:
-                    repeated += [f"{p['seed']}: {complaints(runner, p)[0][:300]}" for p in todo]
+                repeated += [f"{p['seed']}: {line[:300]}" for p, line in complaints]
     finally:
         servers.stop()
-    return runner, repeated
-
-
-def complaints(runner: Any, program: dict[str, Any]) -> list[str]:
-    """What is wrong with the end of a program; where the model errs, only that there is none."""
-    seed = program["seed"]
-    if (program["size"], seed) in MODEL_ERRS:
-        return [runner.broken[seed]] if seed in runner.broken else []
-    found: list[str] = runner.judge(program)
-    return found
+    return runner, judges, repeated
 
 
 def keep(runner: Any, programs: list[dict[str, Any]], out: Path, tools: Tools) -> dict[str, int]:
@@ -137,15 +181,16 @@ def keep(runner: Any, programs: list[dict[str, Any]], out: Path, tools: Tools) -
     return {"histories": len(cases), "events": sum(case["events"] for case in cases)}
 
 
-def recording(numbers: list[int], size: int, into: Path) -> bool:
-    """Unpack the real server's histories of these programs; False if they were not recorded."""
+def recording(numbers: list[int], size: int, folder: Path) -> Path | None:
+    """Where the real server's histories of these programs were unpacked; None: not recorded."""
     for archive in sorted((PROGRAMS / "recorded").glob("*.tar.xz")):
         first, last, of_size = map(int, archive.name.removesuffix(".tar.xz").split("-"))
         if of_size == size and set(numbers) <= set(range(first, last + 1)):
+            expected = folder / "expected"
             with tarfile.open(archive) as members:
-                members.extractall(into, filter="data")
-            return True
-    return False
+                members.extractall(expected, filter="data")
+            return expected
+    return None
 
 
 def replayed(histories: Path) -> list[str]:
@@ -175,14 +220,11 @@ def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path)
     histories.mkdir(parents=True, exist_ok=True)
     for old in histories.glob("*.json"):
         old.unlink()
-    with tempfile.TemporaryDirectory(prefix="programs-") as folder:
-        log_file = Path(folder) / "told"
-        log_file.touch()
-        os.environ["PROGRAM_LOG"] = str(log_file)
+    with tempfile.TemporaryDirectory(prefix="programs-") as scratch:
+        folder = Path(scratch)
+        expected = args.expected or (recording(numbers, args.size, folder) if numbers else None)
         began = time.monotonic()
-        runner, repeated = asyncio.run(
-            drive(chosen, tools, log_file, parallel=args.parallel, again=args.again)
-        )
+        runner, judges, repeated = asyncio.run(drive(chosen, tools, folder, expected, args))
         verdict: dict[str, Any] = {
             "ports": args.ports,
             "seeds": args.seeds,
@@ -195,17 +237,13 @@ def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path)
             "undetermined": [n for n in numbers if (args.size, n) in UNDETERMINED],
             "seconds": round(time.monotonic() - began),
             "repeated": repeated,
-            "wrong": {p["seed"]: lines for p in chosen if (lines := complaints(runner, p))},
+            "wrong": {p["seed"]: lines for p in chosen if (lines := judges.wrong(p))},
             **keep(runner, chosen, histories, tools),
         }
+        if expected is not None:
+            found = [judges.differ(program) for program in chosen]
+            verdict["differ"] = {name: lines for each in found for name, lines in each.items()}
         verdict["refused"] = replayed(histories)
-        expected = args.expected or Path(folder) / "expected"
-        if args.expected or (numbers and recording(numbers, args.size, expected)):
-            # There are no sticky queues here.
-            found = tools.diff.compare_folders(
-                expected, histories, {p["seed"] for p in chosen}, any_queue=True
-            )
-            verdict["differ"] = {name: lines for name, lines in found if lines}
     return verdict
 
 
@@ -239,6 +277,9 @@ def main() -> int:
     parser.add_argument("--program", type=Path, help="a file instead of seeds, as shrink.py makes")
     parser.add_argument("--parallel", type=int, default=PARALLEL)
     parser.add_argument("--again", type=int, default=AGAIN)
+    parser.add_argument(
+        "--uncached", action="store_true", help="in memory: each workflow task is a full replay"
+    )
     parser.add_argument("--expected", type=Path, help="another recording than those kept here")
     parser.add_argument("--verbose", action="store_true")
     args = parser.parse_args()

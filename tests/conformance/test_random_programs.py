@@ -13,7 +13,7 @@ PROGRAMS = ROOT / "tests" / "conformance" / "random_programs"
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize(("ports", "seeds"), [("memory", "1-60"), ("celery", "1-12")])
+@pytest.mark.parametrize(("ports", "seeds"), [("memory", "1-60"), ("celery", "1-20")])
 def test_programs_end_and_their_histories_read_as_on_the_real_server(
     ports: str, seeds: str, tmp_path: Path
 ) -> None:

@@ -49,7 +49,8 @@ def world(request: pytest.FixtureRequest, mode: str, limits: dict[str, Any]) -> 
     name = f"{request.node.originalname.removeprefix('test_')[:40]}-{uuid.uuid4().hex[:8]}"
     bounds = dataclasses.replace(DEFAULT_LIMITS, **{"search_attributes": ATTRIBUTES, **limits})
     if mode == "memory":
-        yield MemoryWorld(name, bounds)
+        with closing(MemoryWorld(name, bounds)) as world:
+            yield world
         return
     alias = request.getfixturevalue("project")
     from tests.features.project_world import DjangoWorld

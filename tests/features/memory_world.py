@@ -82,11 +82,18 @@ class _MemoryWorker(Worker):
         options: dict[str, Any],
     ) -> None:
         super().__init__(world, queue, registry)
-        self._cache = cache
         self._identity = options.pop("identity", WORKER)
         self._interceptors = options.pop("interceptors", ())
-        self._options = options
-        self.forget()
+        self._instances = InstanceCache(cache)
+        self._workflows = WorkflowTaskRunner(
+            world.service,
+            registry,
+            DataConverter.default,
+            self._identity,
+            self._instances,
+            interceptors=self._interceptors,
+            **options,
+        )
         self._activities = ActivityTaskRunner(
             world.service,
             registry,
@@ -98,15 +105,7 @@ class _MemoryWorker(Worker):
         )
 
     def forget(self) -> None:
-        self._workflows = WorkflowTaskRunner(
-            self.world.service,
-            self.registry,
-            DataConverter.default,
-            self._identity,
-            InstanceCache(self._cache),
-            interceptors=self._interceptors,
-            **self._options,
-        )
+        self._instances.clear()
 
     def run(self, message: Any) -> None:
         service = self.world.service

@@ -45,6 +45,7 @@ class DjangoWorld(World):
     def close(self) -> None:
         for queue in self.workers:
             self.lose_messages(queue)
+        super().close()
         self._stack.close()
 
     def _make_worker(
@@ -106,28 +107,24 @@ class _DjangoWorker(Worker):
         self.boot_id = boot_id = new_boot_id()
         identity = options.pop("identity", WORKER)
 
-        def make() -> TaskWorker:
-            return TaskWorker(
-                service=world.service,
-                dispatcher=world.dispatcher,
-                registry=registry,
-                converter=DataConverter.default,
-                alias=world.store.alias,
-                identity=lambda: identity,
-                owner=lambda: boot_id,
-                draining=lambda: False,
-                sends_itself=lambda name: False,
-                serves=lambda task_queue: task_queue == queue,
-                client=lambda namespace: world.connect(namespace=namespace),
-                cache_size=cache,
-                **options,
-            )
-
-        self._make = make
-        self.forget()
+        self._tasks = TaskWorker(
+            service=world.service,
+            dispatcher=world.dispatcher,
+            registry=registry,
+            converter=DataConverter.default,
+            alias=world.store.alias,
+            identity=lambda: identity,
+            owner=lambda: boot_id,
+            draining=lambda: False,
+            sends_itself=lambda name: False,
+            serves=lambda task_queue: task_queue == queue,
+            client=lambda namespace: world.connect(namespace=namespace),
+            cache_size=cache,
+            **options,
+        )
 
     def forget(self) -> None:
-        self._tasks = self._make()
+        self._tasks.forget()
 
     def run(self, message: Any) -> None:
 

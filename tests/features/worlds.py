@@ -99,8 +99,9 @@ class Worker:
         raise NotImplementedError
 
     def stop(self) -> None:
-        """Take nothing more from the queue."""
+        """Take nothing more from the queue, as a process that has ended."""
         self.world.workers.pop(self.queue, None)
+        self.forget()
 
 
 class World:
@@ -128,7 +129,9 @@ class World:
         return Client(self.service, calls=InlineCalls(), **options)
 
     def close(self) -> None:
-        """Let go of what the world stands on."""
+        """End the workers, and let go of what the world stands on."""
+        for worker in list(self.workers.values()):
+            worker.stop()
 
     # ---- workers and messages
 
@@ -149,6 +152,8 @@ class World:
         """
         registry = Registry(list(workflows), list(activities))
         name = queue or self.queue
+        if name in self.workers:
+            self.workers[name].stop()
         self.workers[name] = self._make_worker(name, registry, 1000 if cached else 0, options)
         return self.workers[name]
 

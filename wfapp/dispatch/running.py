@@ -243,6 +243,10 @@ class TaskWorker:
         for local in list(self._local.values()):
             local.begin_shutdown()
 
+    def forget(self) -> None:
+        """Throw out the live instances of all runs, as the end of the process does."""
+        self._cache.clear()
+
     # --- what follows at once --------------------------------------------------------------------
 
     def _go_on(self, begin: Callable[[], Sequence[Following]]) -> None:

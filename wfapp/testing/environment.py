@@ -116,6 +116,7 @@ class WorkflowEnvironment:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._worker.forget()
         self._stack.close()
 
     def now(self) -> datetime:

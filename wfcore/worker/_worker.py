@@ -249,6 +249,7 @@ class Worker:
             namespace=client.namespace,
             max_concurrent=max_concurrent_local_activities or MAX_CONCURRENT,
         )
+        self._cache = InstanceCache(max_cached_workflows)
         self._workflow_runner = self._make_workflow_runner(hooks)
         self._ended: asyncio.Event | None = None
         self._running: asyncio.Task[None] | None = None
@@ -277,7 +278,7 @@ class Worker:
             self._registry,
             client.data_converter,
             self._identity,
-            InstanceCache(config["max_cached_workflows"]),
+            self._cache,
             namespace=client.namespace,
             interceptors=hooks,
             workflow_failure_exception_types=config["workflow_failure_exception_types"],
@@ -384,6 +385,8 @@ class Worker:
             self._activity_runner.begin_shutdown()
             self._local_runner.begin_shutdown()
             await in_daemon_thread(self._drain)
+            # Else the garbage collector would end the code, wherever it comes upon it.
+            await in_daemon_thread(self._cache.clear)
         finally:
             for executor in executors:
                 executor.shutdown(wait=False)

@@ -108,6 +108,17 @@ class Calls:
         return result
 
 
+@workflow.defn
+class Tidies:
+    @workflow.run
+    async def run(self) -> None:
+        state.names.add("waits")
+        try:
+            await workflow.wait_condition(lambda: False)
+        finally:
+            state.names.add("ended")
+
+
 @pytest.fixture(autouse=True)
 def _fresh_state() -> None:
     state.__init__()  # type: ignore[misc]
@@ -124,7 +135,7 @@ def _service() -> WorkflowService:
 
 
 def _worker(client: Client, **options: Any) -> Worker:
-    options.setdefault("workflows", [Simple, Fan, Calls])
+    options.setdefault("workflows", [Simple, Fan, Calls, Tidies])
     options.setdefault("activities", [work, double, stubborn, start_another])
     return Worker(client, task_queue=QUEUE, **options)
 
@@ -227,6 +238,14 @@ async def test_shutdown_waits_for_what_runs(client: Client) -> None:
     assert [event.event_type.name for event in history.events].count("ACTIVITY_TASK_COMPLETED") >= 1
     async with _worker(client):
         assert await handle.result() == [0, 1]
+
+
+async def test_code_that_waits_ends_with_the_worker(client: Client) -> None:
+    """And not when the garbage collector comes upon it, in whatever code runs then."""
+    async with _worker(client):
+        await client.start_workflow(Tidies.run, id="a", task_queue=QUEUE)
+        await _until(lambda: "waits" in state.names)
+    assert "ended" in state.names
 
 
 async def test_after_the_grace_activities_are_cancelled_and_can_be_retried(
