@@ -339,7 +339,12 @@ ROWS = (
     Row("J6", "wait condition with timeout", "H"),
     Row("J7", "patched", "marker in H; old run takes the old branch"),
     Row("J8", "deprecate patch", "code without the call replays both"),
-    Row("J9", "side effect", "replay returns it"),
+    Row(
+        "J9",
+        "side effect",
+        "replay returns it",
+        differs="a local activity takes its place, as in Temporal's Python SDK, which has none",
+    ),
     Row("J10", "worker versioning", "pinned run stays on its build", later="worker deployments"),
     Row("J11", "replayer", "changed code: mismatch reported"),
     Row("K1", "memo at start", "both calls"),
@@ -382,4 +387,4 @@ ROWS = (
 BY_NUMBER = {row.number: row for row in ROWS}
 
 #: groups whose tests are not all written yet
-UNFINISHED = "HIJKLO"
+UNFINISHED = "KLO"

@@ -23,18 +23,16 @@ from wfcore.history.machines import (
     workflow,
     workflow_task,
 )
-from wfcore.history.requests import CompleteTask, Request
+from wfcore.history.requests import Request
 from wfcore.history.state import (
     DeliveryKind,
     InboxItem,
     MutableState,
     PendingActivity,
-    TaskClaim,
 )
 from wfcore.history.step import Step
 from wfcore.protocol.common import RetryPolicy
 from wfcore.protocol.enums import CommandType, RetryState
-from wfcore.protocol.updates import Rejection
 from wfcore.replay import runtime
 from wfcore.service import arriving, delivering, starting, transacting, workflow_tasks
 from wfcore.service.ports import Transaction
@@ -318,17 +316,6 @@ def updates_outlive_the_run(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(update, "end_all", lambda step: None)
 
 
-@planted(
-    "a task that refuses all updates leaves nothing, although its worker saw new events", 1_000
-)
-def refusals_leave_nothing(patch: pytest.MonkeyPatch) -> None:
-    def leaves_nothing(step: Step, task: TaskClaim, request: CompleteTask) -> bool:
-        refused = all(isinstance(message.body, Rejection) for message in request.messages)
-        return task.is_speculative and refused and not request.commands
-
-    patch.setattr(update, "leaves_nothing", leaves_nothing)
-
-
 # ---- other workflows
 
 
@@ -398,7 +385,7 @@ def close_policy_ignored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery, "close", leave)
 
 
-@planted("a signal that may have arrived is sent once more as another one", runs=1_000)
+@planted("a signal that may have arrived is sent once more as another one", runs=3_000)
 def signal_sent_again(patch: pytest.MonkeyPatch) -> None:
     arrive = delivering.arrive
 
