@@ -367,7 +367,7 @@ def child_tells_too_early(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(delivery, "close", tell)
 
 
-@planted("the start of a child that its end has told is recorded once more")
+@planted("the start of a child that its end has told is recorded once more", 1_500)
 def child_starts_twice(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(child, "is_news", lambda step, done: True)
 

@@ -125,6 +125,7 @@ def task(host: Host, row: PendingActivity, workflow_type: str) -> PollActivityTa
         run_id=row.run_id,
         scheduled_event_id=event_id,
         attempt=row.attempt,
+        claim=row.request_id,
     )
     return PollActivityTaskQueueResponse(
         task_token=tokens.encode(token),
@@ -286,7 +287,7 @@ def _attempt(host: Host, key: RunKey, token: ActivityToken) -> PendingActivity:
             raise validation.not_found(key.workflow_id, key.run_id)
         if not validation.is_open(head.status):
             raise validation.completed()
-    return activity.check_attempt(row, token.attempt)
+    return activity.check_attempt(row, token.attempt, token.claim)
 
 
 def carry_out(

@@ -74,6 +74,8 @@ class _Sent:
     follow: Follow | None
     #: from this time on it may not be recorded; None: whenever
     until: datetime | None
+    #: the address names the run only because it was found as the current one
+    is_current: bool
 
     def key(self, state: MutableState) -> RunKey:
         """The run that the address means now."""
@@ -122,13 +124,14 @@ def arrive(
     wait: timedelta | None = None,
     follow: Follow | None = None,
     until: datetime | None = None,
+    is_current: bool = False,
 ) -> Outcome:
     """Hand a fact to a run; an empty run id means the current one, and follows its chain.
 
     Inside a caller's transaction the fact is stored without a lock and delivered after the commit.
     `wait` bounds the time spent on the run's lock; `follow` takes the workflow task that an
     activity's end makes ready. With `until` it is recorded under that lock before this time, or
-    not at all.
+    not at all. `is_current`: a named run was found as the current one.
 
     Raises:
         NotFoundError: there is no such run, or it isn't of the chain that is named.
@@ -142,6 +145,7 @@ def arrive(
         wait=wait,
         follow=follow,
         until=until,
+        is_current=is_current,
     )
     inside = host.store.inside_callers_transaction()
     closed = ""
@@ -155,7 +159,7 @@ def arrive(
             refusal = sent.refusal(state)
             if refusal is not None:
                 return refusal
-            if _came_before(host, sent, state):
+            if (inside or state.task_started) and _came_before(host, sent, state):
                 return Outcome.REPEATED
             if inside:
                 return _leave(host, sent, state)
@@ -200,7 +204,7 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
                 return meant, Outcome.LATE
             if sent.request_id and tx.seen_request(meant, sent.request_id):
                 return meant, Outcome.REPEATED
-            if not run_id and _came_before(host, sent, state):
+            if _came_before(host, sent, state):
                 return meant, Outcome.REPEATED
             if state.task_started:
                 return meant, _store_under_lock(host, tx, sent, state)
@@ -229,7 +233,8 @@ def _came_before(host: Host, sent: _Sent, state: MutableState) -> bool:
     got lost, doesn't know that another run has followed.
     """
     recorded, key = state.recorded, sent.key(state)
-    if not sent.request_id or sent.address.run_id or not recorded.continued_execution_run_id:
+    is_named = sent.address.run_id and not sent.is_current
+    if not sent.request_id or is_named or not recorded.continued_execution_run_id:
         return False
     runs = host.store.requested_runs(key.namespace, key.workflow_id, sent.request_id)
     # One that stored it and then closed without it has kept the id too.

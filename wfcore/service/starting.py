@@ -469,7 +469,9 @@ def _use(host: Host, current: CurrentRun, wanted: Plan) -> Begun | None:
         namespace=request.namespace, workflow_id=request.workflow_id, run_id=current.run_id
     )
     if wanted.signal is not None:
-        outcome = arrive(host, key, wanted.signal, request_id=wanted.signal_request_id)
+        outcome = arrive(
+            host, key, wanted.signal, request_id=wanted.signal_request_id, is_current=True
+        )
         return None if outcome is Outcome.CLOSED else _begun(current, started=False)
     options = request.on_conflict_options or OnConflictOptions()
     if options == OnConflictOptions():

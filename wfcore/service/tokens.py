@@ -29,13 +29,16 @@ class ActivityToken(
     msgspec.Struct, frozen=True, kw_only=True, array_like=True, tag="a", forbid_unknown_fields=True
 ):
     """A claimed attempt of an activity. Operations on the activity change its row's stamp without
-    ending the attempt, so that only the attempt counts."""
+    ending the attempt, so that only the attempt and its claim count: after a reset its number comes
+    again."""
 
     namespace: str
     workflow_id: str
     run_id: str
     scheduled_event_id: int
     attempt: int
+    #: request id of the claim; empty in tokens that were not handed out
+    claim: str = ""
 
 
 class QueryToken(

@@ -18,6 +18,8 @@ WORKFLOWS = {
 }
 # Read by Celery's Django fix-up: connections outlive tasks.
 CELERY_DB_REUSE_MAX = 1_000_000
+if visibility_seconds := env.int("TEST_VISIBILITY", default=0):
+    CELERY_BROKER_TRANSPORT_OPTIONS["visibility_timeout"] = visibility_seconds  # noqa: F405
 CELERY_TASK_ROUTES = {"shop.routed": {"queue": "mail"}}
 if env.bool("TEST_BEAT_ENTRY", default=False):
     CELERY_BEAT_SCHEDULE = {

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
+import psutil
 import pytest
+import redis
 from django.db import connections
 
-from tests.integration.celery.conftest import FULL, Workers, World
+from tests.integration.celery.conftest import FULL, Workers, World, in_group
 from tests.integration.celery.shop import workflows
 from tests.support.waiting import wait_until
 from tools.stack import ProgramError, free_port
@@ -29,6 +31,7 @@ from wfapp.presentation.values import encode
 from wfcore.client import WorkflowFailureError, WorkflowQueryFailedError
 from wfcore.exceptions import CancelledError, ResourceExhaustedError, RPCError
 from wfcore.protocol.common import WorkflowExecution
+from wfcore.protocol.enums import EventType
 from wfcore.protocol.rpc.workflows import SignalWorkflowExecutionRequest
 
 pytestmark = pytest.mark.timeout(180)
@@ -340,3 +343,121 @@ def test_s15_signals_pour_in_during_continue_as_new(
             event for event in history.events if event.event_type.name == "WORKFLOW_TASK_FAILED"
         ]
         assert len(refused) <= 2
+
+
+# ---- S02
+
+
+def in_broker(world: World) -> dict[str, int]:
+    """How many messages each queue of the broker holds, those taken and not acknowledged too."""
+    client = redis.Redis.from_url(world.services.redis_url)
+    lengths = {
+        name.decode(): client.llen(name)
+        for name in client.keys("*celery*")
+        if client.type(name) == b"list"
+    }
+    return {**lengths, "unacked": client.hlen("unacked")}
+
+
+def test_s02_a_wait_beyond_the_visibility_timeout_ends_once(
+    world: World, workers: Workers, name: str
+) -> None:
+    sleepers, seconds = (20_000, 120.0) if FULL else (100, 12.0)
+    short = {"TEST_VISIBILITY": "5"}
+    both = [workers.start(slots=2, env=short) for _ in range(2)]
+    client = get_client()
+    payer = client.start_workflow(workflows.SleepsThenWorks.run, args=[name, seconds], id=name)
+    for number in range(sleepers):
+        client.start_workflow(workflows.Sleeper.run, 86_400.0, id=f"{name}-{number}")
+    began = payer.describe().start_time.timestamp()
+
+    def timers() -> int:
+        ((count,),) = world.ask(
+            "SELECT count(*) FROM wfapp_historyevent AS event JOIN wfapp_executionstate AS state "
+            "ON (state.shard, state.run_id) = (event.shard, event.run_id) "
+            "WHERE state.workflow_id LIKE %s AND event.event_type = %s",
+            f"{name}-%",
+            EventType.TIMER_STARTED.value,
+        )
+        return int(count)
+
+    wait_until(lambda: timers() == sleepers, seconds=900 if FULL else 60, what="all sleep")
+    wait_until(lambda: not any(in_broker(world).values()), what=f"nothing: {in_broker(world)}")
+    for program in both:
+        memory = max(psutil.Process(pid).memory_info().rss for pid in in_group(program))
+        assert memory < 300e6
+        program.kill()
+    for _ in range(2):
+        workers.start(slots=2, env=short)
+    assert payer.result(timeout=timedelta(seconds=seconds + 60)) == f"{name} done"
+    ((attempt, _, ended, begun),) = world.rows(name)
+    assert (attempt, ended) == (1, True)
+    if not FULL:  # at full size the sleepers are started for longer than that
+        assert seconds - 0.1 <= begun - began < seconds + 8
+    assert timers() == sleepers
+    world.ask("DELETE FROM wfapp_executionstate WHERE workflow_id LIKE %s RETURNING 1", f"{name}-%")
+
+
+# ---- S03
+
+
+def test_s03_an_emptied_broker_loses_and_repeats_nothing(
+    world: World, workers: Workers, name: str
+) -> None:
+    each, away = (50, 20.0) if FULL else (8, 4.0)
+    client = get_client()
+    programs = [workers.start(slots=4) for _ in range(2)]
+    assert len(programs) == 2
+
+    def start(kind: Any, label: str, *arguments: Any) -> list[Any]:
+        return [
+            client.start_workflow(
+                kind, args=[f"{name}-{label}-{number}", *arguments], id=f"{name}-{label}-{number}"
+            )
+            for number in range(each)
+        ]
+
+    started = start(workflows.SleepsThenWorks.run, "waiting", 6.0)
+    started += start(workflows.Work.run, "running", 5.0)
+    world.wait_begun(f"{name}-running-0")
+    started += start(workflows.Work.run, "queued", 0.1)
+    world.redis.empty()
+    started += start(workflows.Work.run, "started", 0.1)
+    world.redis.stop()
+    time.sleep(away)
+    world.redis.start()
+    world.redis.empty()
+    back = time.monotonic()
+    for handle in started:
+        handle.result(timeout=timedelta(seconds=90))
+    assert time.monotonic() - back < 60 + 5.0 * each / 8
+    for handle in started:
+        assert [(row[0], row[2]) for row in world.rows(handle.id)] == [(1, True)], handle.id
+
+
+# ---- S17
+
+
+def test_s17_the_late_result_of_an_attempt_is_refused_and_told(
+    world: World, workers: Workers, name: str
+) -> None:
+    limit, first = (5.0, 12.0) if FULL else (2.0, 6.0)
+    program = workers.start(slots=2)
+    handle = get_client().start_workflow(workflows.Overdue.run, args=[name, limit, first], id=name)
+    assert handle.result(timeout=LIMIT) == ["attempt 2"]
+    wait_until(lambda: all(row[2] for row in world.rows(name)), what="the end of attempt 1")
+    one, two = world.rows(name)
+    assert (one[0], two[0]) == (1, 2)
+    assert two[3] - one[3] < limit + 0.5 + 4, "a backoff, and what a busy machine adds"
+    key = f"{name} key {handle.result_run_id}/1"
+    assert [row[0] for row in world.rows(key)] == [1, 2], "both attempts have the same key"
+
+    def told() -> list[Any]:
+        return world.ask(
+            "SELECT kind, attempt FROM wfapp_runjournal WHERE run_id = %s AND kind = 'late_result'",
+            handle.result_run_id,
+        )
+
+    wait_until(told, what="the journal")
+    assert told() == [("late_result", 1)]
+    wait_until(lambda: "too late" in program.output(), what="the worker's log")

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import connections
 
-from tests.integration.celery.conftest import ALIAS, Workers, World, in_group
+from tests.integration.celery.conftest import ALIAS, FULL, Workers, World, in_group
 from tests.integration.celery.shop import workflows
 from tests.support.waiting import wait_until
 from wfapp.client import get_client
@@ -34,6 +34,7 @@ def idle_sessions_end(world: World) -> Iterator[None]:
 def test_a_worker_outlives_idle_connections(
     world: World, workers: Workers, name: str, pool: str
 ) -> None:
+    """S12."""
     workers.start(pool=pool)
     for number in range(2):
         what = f"{name}-{number}"
@@ -62,20 +63,22 @@ def test_a_worker_outlives_the_connections_of_its_pool(
         assert [row[0] for row in world.rows(what)] == [1]
 
 
+@pytest.mark.timeout(600 if FULL else 60)
 @pytest.mark.parametrize("pool", POOLS)
 def test_few_connections_serve_many_runs(
     world: World, workers: Workers, name: str, pool: str
 ) -> None:
+    """S12; a thousand runs at full size."""
     slots = 1 if pool == "solo" else 3
     env = {"TEST_POOL": "yes"} if pool == "gevent" else {}
     program = workers.start(pool=pool, slots=slots, env=env)
     client = get_client()
     handles = [
         client.start_workflow(workflows.Hello.run, "x", id=f"{name}-{number}")
-        for number in range(100)
+        for number in range(1_000 if FULL else 100)
     ]
     for handle in handles:
-        handle.result(timeout=LIMIT)
+        handle.result(timeout=timedelta(minutes=5))
     own = len(world.ask("SELECT pg_backend_pid()"))
     (count,) = world.ask(
         "SELECT count(*) FROM pg_stat_activity "

@@ -24,6 +24,8 @@ from wfcore.exceptions import (
 pytestmark = pytest.mark.usefixtures("worker")
 
 LIMIT = timedelta(seconds=30)
+#: S11 asks for so many starts in each case
+STARTS = 50
 
 
 class TakeBackError(Exception):
@@ -39,7 +41,8 @@ def order(what: str) -> None:
 def test_a_start_joins_the_transaction_and_its_first_activity_finds_the_data(
     world: World, name: str
 ) -> None:
-    for number in range(20):
+    """S11 (a)."""
+    for number in range(STARTS):
         what = f"{name}-{number}"
         with transaction.atomic(using=ALIAS):
             order(what)
@@ -49,7 +52,7 @@ def test_a_start_joins_the_transaction_and_its_first_activity_finds_the_data(
             if number == 0:
                 # Another session sees neither row nor run, whatever time passes.
                 assert not seen_by_others(what)
-    for number in range(20):
+    for number in range(STARTS):
         what = f"{name}-{number}"
         assert get_client().get_workflow_handle(what).result(timeout=LIMIT) == 1
 
@@ -68,8 +71,9 @@ def seen_by_others(workflow_id: str) -> bool:
 
 
 def test_nothing_exists_after_a_rollback(world: World, name: str) -> None:
+    """S11 (b)."""
     before = world.ask("SELECT count(*) FROM wfapp_historyevent")
-    for number in range(20):
+    for number in range(STARTS):
         with contextlib.suppress(TakeBackError), transaction.atomic(using=ALIAS):
             order(f"{name}-{number}")
             get_client().start_workflow(
@@ -82,20 +86,25 @@ def test_nothing_exists_after_a_rollback(world: World, name: str) -> None:
 
 
 def test_a_savepoint_takes_its_own_start_back(world: World, name: str) -> None:
-    with transaction.atomic(using=ALIAS):
-        get_client().start_workflow(workflows.Hello.run, "outer", id=f"{name}-outer")
-        with contextlib.suppress(TakeBackError), transaction.atomic(using=ALIAS):
-            get_client().start_workflow(workflows.Hello.run, "inner", id=f"{name}-inner")
-            raise TakeBackError
-    assert get_client().get_workflow_handle(f"{name}-outer").result(timeout=LIMIT)
-    with pytest.raises(NotFoundError):
-        get_client().get_workflow_handle(f"{name}-inner").describe()
+    """S11 (d)."""
+    client = get_client()
+    for number in range(STARTS):
+        with transaction.atomic(using=ALIAS):
+            client.start_workflow(workflows.Hello.run, "outer", id=f"{name}-outer-{number}")
+            with contextlib.suppress(TakeBackError), transaction.atomic(using=ALIAS):
+                client.start_workflow(workflows.Hello.run, "inner", id=f"{name}-inner-{number}")
+                raise TakeBackError
+    for number in range(STARTS):
+        assert client.get_workflow_handle(f"{name}-outer-{number}").result(timeout=LIMIT)
+        with pytest.raises(NotFoundError):
+            client.get_workflow_handle(f"{name}-inner-{number}").describe()
 
 
 def test_starts_with_the_broker_away_run_when_it_is_back(world: World, name: str) -> None:
+    """S11 (c)."""
     world.redis.stop()
     try:
-        for number in range(10):
+        for number in range(STARTS):
             with transaction.atomic(using=ALIAS):
                 order(f"{name}-{number}")
                 get_client().start_workflow(
@@ -103,7 +112,7 @@ def test_starts_with_the_broker_away_run_when_it_is_back(world: World, name: str
                 )
     finally:
         world.redis.start()
-    for number in range(10):
+    for number in range(STARTS):
         handle = get_client().get_workflow_handle(f"{name}-{number}")
         assert handle.result(timeout=timedelta(seconds=40)) == 1
 

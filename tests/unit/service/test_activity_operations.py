@@ -600,3 +600,18 @@ def test_a_mask_is_one_text_in_json() -> None:
     snake = from_json(UpdateActivityOptionsRequest, {"update_mask": "start_to_close_timeout"})
     assert snake.update_mask is not None
     assert snake.update_mask.paths == ("start_to_close_timeout",)
+
+
+def test_an_answer_of_an_earlier_claim_does_not_end_the_attempt_that_got_its_number() -> None:
+    """A reset gives the attempt that runs the number of the first, whose worker may be alive."""
+    pending = Pending(**QUICK)
+    first = pending.take()
+    pending.probe.answer_activity("failed", first)
+    pending.probe.advance(1)
+    second = pending.take()
+    assert (first.attempt, second.attempt) == (1, 2)
+    pending.reset()
+    assert pending.state == (State.STARTED, 1)
+    refused = pending.probe.answer_activity("completed", first)
+    assert refused["code"] == "NOT_FOUND"
+    assert pending.state == (State.STARTED, 1)

@@ -86,13 +86,21 @@ def claim(
     return Decision(row=started(row, now, request_id=request_id, identity=identity, owner=owner))
 
 
-def check_attempt(row: PendingActivity | None, attempt: int | None = None) -> PendingActivity:
-    """The row of a started attempt; `attempt` is that of a task token, None when named by id.
+def check_attempt(
+    row: PendingActivity | None, attempt: int | None = None, claim: str = ""
+) -> PendingActivity:
+    """The row of a started attempt; `attempt` and `claim` are those of a task token, None and empty
+    when it is named by id.
 
     Raises:
         NotFoundError: it is over, another one runs, or none does.
     """
-    if row is None or row.state is not ActivityState.STARTED or attempt not in (None, row.attempt):
+    if (
+        row is None
+        or row.state is not ActivityState.STARTED
+        or attempt not in (None, row.attempt)
+        or claim not in ("", row.request_id)
+    ):
         raise NotFoundError(ATTEMPT_OVER)
     return row
 

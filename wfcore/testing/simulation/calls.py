@@ -9,6 +9,7 @@ from wfcore.history.effects import DispatchActivity, DispatchWorkflowTask
 from wfcore.service.ports import QueryTask
 from wfcore.testing.simulation import (
     client_calls,
+    operation_calls,
     reading_calls,
     ticker_calls,
     update_calls,
@@ -54,6 +55,10 @@ def _clients_if_any_run(world: World) -> list[Any]:
     return _clients(world) if world.store.tables.runs else []
 
 
+def _clients_if_activities(world: World) -> list[Any]:
+    return _clients(world) if operation_calls.runs_with_activities(world) else []
+
+
 def _workers(world: World) -> list[Worker]:
     return [worker for worker in world.workers if worker.is_idle]
 
@@ -96,20 +101,22 @@ CALLS = (
     Call("start again", 1.7, _clients_if_started, client_calls.start_again),
     Call("start inside", 1.7, _clients, client_calls.start_inside),
     Call("signal", 3.5, _clients_if_any_run, client_calls.signal),
-    Call("signal again", 2.5, _clients_if_signaled, client_calls.signal_again),
+    Call("signal again", 2.9, _clients_if_signaled, client_calls.signal_again),
     Call("signal inside", 1.8, _clients_if_any_run, client_calls.signal_inside),
     Call("signal with start", 1.5, _clients, client_calls.signal_with_start),
     Call("update", 3, _clients_if_any_run, update_calls.update),
-    Call("update again", 3, _clients_if_updated, update_calls.update_again),
-    Call("poll update", 3, _clients_if_updated, update_calls.poll_update),
+    Call("update with start", 2.2, _clients, update_calls.update_with_start),
+    Call("update again", 3.6, _clients_if_updated, update_calls.update_again),
+    Call("poll update", 3.9, _clients_if_updated, update_calls.poll_update),
     Call("cancel", 2.2, _clients_if_any_run, client_calls.cancel),
-    Call("terminate", 1.2, _clients_if_any_run, client_calls.terminate),
+    Call("terminate", 1.7, _clients_if_any_run, client_calls.terminate),
+    Call("operate", 92, _clients_if_activities, operation_calls.operate),
     Call("query", 6.5, _clients_if_any_run, reading_calls.query),
     Call("describe", 1.6, _clients_if_any_run, reading_calls.describe),
-    Call("history", 0.7, _clients_if_any_run, reading_calls.history),
+    Call("history", 0.95, _clients_if_any_run, reading_calls.history),
     Call("history backwards", 1, _clients_if_any_run, reading_calls.history_backwards),
     Call("history awaited", 1.5, _clients_if_any_run, reading_calls.history_awaited),
-    Call("list", 1.2, _clients, reading_calls.list_runs),
+    Call("list", 1.3, _clients, reading_calls.list_runs),
     Call("count", 1.5, _clients, reading_calls.count_runs),
     Call(
         "workflow task message",
@@ -126,14 +133,14 @@ CALLS = (
     ),
     Call(
         "activity message",
-        28,
+        44,
         _workers_if_message(DispatchActivity),
         worker_calls.work_on_activity_message,
     ),
-    Call("poll for an activity", 12, _workers_if_activity_waits, worker_calls.poll_for_activity),
+    Call("poll for an activity", 18, _workers_if_activity_waits, worker_calls.poll_for_activity),
     Call("poll for an activity in vain", 0.7, _workers, worker_calls.poll_for_activity),
-    Call("heartbeat", 10, _workers_if(lambda worker: worker.activities), worker_calls.heartbeat),
-    Call("end", 14, _workers_if(lambda worker: worker.activities), worker_calls.end_activity),
+    Call("heartbeat", 27, _workers_if(lambda worker: worker.activities), worker_calls.heartbeat),
+    Call("end", 44, _workers_if(lambda worker: worker.activities), worker_calls.end_activity),
     Call(
         "end again",
         3,

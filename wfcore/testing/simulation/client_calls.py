@@ -43,7 +43,7 @@ class RollBackError(Exception):
 
 def start(world: World, client: Client, rng: random.Random) -> None:
     """Start a run, under any policies."""
-    wish = _start_wish(world, client, rng)
+    wish = start_wish(world, client, rng)
     world.asked("start")
     _start(client, wish)
 
@@ -57,7 +57,7 @@ def start_again(world: World, client: Client, rng: random.Random) -> None:
 
 def start_inside(world: World, client: Client, rng: random.Random) -> None:
     """In a transaction of the calling code, which may signal the run and may roll all back."""
-    wish = _start_wish(world, client, rng)
+    wish = start_wish(world, client, rng)
     world.asked("start inside a transaction")
 
     def body() -> Iterator[Try]:
@@ -75,7 +75,8 @@ def _start(client: Client, wish: StartWish) -> Try:
     return attempt
 
 
-def _start_wish(world: World, client: Client, rng: random.Random) -> StartWish:
+def start_wish(world: World, client: Client, rng: random.Random) -> StartWish:
+    """A run to start, under any policies."""
     tag = world.tag("start")
     wish = StartWish(tag=tag, request=_start_request(world, client, rng, tag))
     world.ledger.starts[tag] = wish
@@ -89,6 +90,7 @@ def _start_request(
     reuse, conflict = _policies(rng)
     attach = rng.random() < 0.5
     memo = Memo(fields={"a": Payload(metadata={"encoding": b"json/plain"}, data=b"1")})
+    cron = rng.choice([""] * 9 + ["* * * * *", "@every 7s"])
     return StartWorkflowExecutionRequest(
         namespace=NAMESPACE,
         workflow_id=_workflow_id(world, rng),
@@ -106,7 +108,10 @@ def _start_request(
             [None, None, RetryPolicy(maximum_attempts=3), RetryPolicy(maximum_attempts=1)]
         ),
         memo=memo if rng.random() < 0.3 else None,
-        workflow_start_delay=rng.choice([None] * 5 + [seconds(3), seconds(90)]),
+        workflow_start_delay=(
+            rng.choice([None] * 5 + [seconds(3), seconds(90)]) if not cron else None
+        ),
+        cron_schedule=cron,
         on_conflict_options=OnConflictOptions(attach_request_id=True) if attach else None,
     )
 

@@ -1,6 +1,7 @@
 """Workflow tasks of real code, run by the worker's own runner over a service that can fail."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -117,8 +118,11 @@ class _Reported:
     def get_workflow_execution_history(
         self, request: GetWorkflowExecutionHistoryRequest
     ) -> GetWorkflowExecutionHistoryResponse:
+        """A worker's reads outlive a lost connection."""
         self._world.asked("history")
-        return self._worker.service.get_workflow_execution_history(request)
+        while True:
+            with suppress(ConnectionLostError):
+                return self._worker.service.get_workflow_execution_history(request)
 
     def _noted(self, wish: TaskAnswer, call: Callable[[], T]) -> T:
         try:

@@ -15,7 +15,7 @@ from wfcore.protocol.rpc.workflows import (
 from wfcore.service.ports import QueryTask
 from wfcore.testing.memory_ports import read_snapshot
 from wfcore.testing.memory_rows import Run
-from wfcore.testing.simulation import worker_calls
+from wfcore.testing.simulation import operation_calls, worker_calls
 from wfcore.testing.simulation.families import check_calm
 from wfcore.testing.simulation.ledger import SignalWish, Try, ask, trying
 from wfcore.testing.simulation.processes import Ticker, Worker
@@ -41,6 +41,9 @@ def end(world: World) -> None:
     ending = _Ending(world, rng)
     ending.settle_claims()
     world.is_ending = True
+    for run in world.open_runs():
+        ending.let_go_on(run)
+        ending.end_cron(run)
     for _ in range(_FOLLOWING):
         if not ending.run_dry():
             return
@@ -92,6 +95,17 @@ class _Ending:
             for worker in world.lost_workers:
                 while self._ticker.service.lose_worker(worker.boot_id, "it hangs", 3):
                     world.asked("lose a worker")
+
+    def let_go_on(self, run: Run) -> None:
+        """What operators hold goes on."""
+        if any(row.pause is not None for row in run.activities.values()):
+            self._world.asked("unpause an activity")
+            operation_calls.unpause_all(self._ticker.service, run)
+
+    def end_cron(self, run: Run) -> None:
+        """One run would follow another for ever."""
+        if read_snapshot(run).recorded.cron_schedule:
+            self._terminate(run)
 
     def run_dry(self) -> bool:
         """Work and let time pass until nothing is to come; False when that doesn't happen."""

@@ -1,20 +1,26 @@
 """Updates that clients send, send again and wait for."""
 
 import random
+from contextlib import suppress
 
-from wfcore.exceptions import DeadlineExceededError
+import msgspec
+
+from wfcore.exceptions import DeadlineExceededError, RPCError
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import UpdateWorkflowExecutionLifecycleStage as Stage
+from wfcore.protocol.enums import WorkflowIdConflictPolicy as Conflict
 from wfcore.protocol.rpc.updates import (
+    ExecuteMultiOperationRequest,
+    ExecuteMultiOperationRequestOperation,
     PollWorkflowExecutionUpdateRequest,
     PollWorkflowExecutionUpdateResponse,
     UpdateWorkflowExecutionRequest,
     UpdateWorkflowExecutionResponse,
 )
 from wfcore.protocol.updates import Input, Meta, Request, UpdateRef, WaitPolicy
-from wfcore.testing.simulation.client_calls import some_run
+from wfcore.testing.simulation.client_calls import some_run, start_wish
 from wfcore.testing.simulation.faults import ConnectionLostError
-from wfcore.testing.simulation.ledger import UpdateTry, UpdateWish, trying
+from wfcore.testing.simulation.ledger import Outcome, Try, UpdateTry, UpdateWish, trying
 from wfcore.testing.simulation.processes import Client
 from wfcore.testing.simulation.scripts import seconds
 from wfcore.testing.simulation.world import NAMESPACE, World, text
@@ -61,8 +67,50 @@ def poll_update(world: World, client: Client, rng: random.Random) -> None:
         _hear(heard, answer)
 
 
+def update_with_start(world: World, client: Client, rng: random.Random) -> None:
+    """Update the open run of an id, or start one for that; an error leaves open what was done."""
+    begun = start_wish(world, client, rng)
+    conflict = rng.choice([Conflict.USE_EXISTING, Conflict.USE_EXISTING, Conflict.FAIL])
+    begun.request = msgspec.structs.replace(begun.request, workflow_id_conflict_policy=conflict)
+    wish = UpdateWish(tag=world.tag("update"), workflow_id=begun.request.workflow_id)
+    world.ledger.updates[wish.tag] = wish
+    started, heard = Try(by=client.name), UpdateTry(by=client.name)
+    begun.tries.append(started)
+    wish.tries.append(heard)
+    request = ExecuteMultiOperationRequest(
+        namespace=NAMESPACE,
+        operations=(
+            ExecuteMultiOperationRequestOperation(start_workflow=begun.request),
+            ExecuteMultiOperationRequestOperation(update_workflow=_request(client, rng, wish)),
+        ),
+    )
+    world.asked("update with start")
+    with suppress(ConnectionLostError, RPCError):
+        limit = seconds(rng.choice([5, 30, 100]))
+        first, second = client.service.execute_multi_operation(request, timeout=limit).responses
+        if first.start_workflow is not None and second.update_workflow is not None:
+            started.run_id = first.start_workflow.run_id
+            started.started = first.start_workflow.started
+            _hear(heard, second.update_workflow)
+            started.outcome = heard.outcome = Outcome.ACKNOWLEDGED
+
+
 def _send(client: Client, rng: random.Random, wish: UpdateWish) -> None:
-    request = UpdateWorkflowExecutionRequest(
+    request = _request(client, rng, wish)
+    limit = seconds(rng.choice([0, 5, 30, 100]))
+    heard = UpdateTry(by=client.name)
+    with trying(wish, heard):
+        try:
+            answer = client.service.update_workflow_execution(request, timeout=limit)
+        except DeadlineExceededError as error:
+            raise ConnectionLostError("no answer in time") from error
+        _hear(heard, answer)
+
+
+def _request(
+    client: Client, rng: random.Random, wish: UpdateWish
+) -> UpdateWorkflowExecutionRequest:
+    return UpdateWorkflowExecutionRequest(
         namespace=NAMESPACE,
         workflow_execution=_execution(wish),
         wait_policy=WaitPolicy(
@@ -73,14 +121,6 @@ def _send(client: Client, rng: random.Random, wish: UpdateWish) -> None:
             input=Input(name="ask", args=text(wish.tag)),
         ),
     )
-    limit = seconds(rng.choice([0, 5, 30, 100]))
-    heard = UpdateTry(by=client.name)
-    with trying(wish, heard):
-        try:
-            answer = client.service.update_workflow_execution(request, timeout=limit)
-        except DeadlineExceededError as error:
-            raise ConnectionLostError("no answer in time") from error
-        _hear(heard, answer)
 
 
 def _hear(

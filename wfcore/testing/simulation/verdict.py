@@ -5,6 +5,7 @@ refused was not; and nothing is left behind.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 
+from wfcore.history.machines.activity_operations import PAUSE_INFO
 from wfcore.history.rebuild import rebuild
 from wfcore.protocol import events as ev
 from wfcore.protocol.common import WorkflowExecution
@@ -126,7 +127,8 @@ class Verdict:
             for text in check(run.events):
                 fail("a history is well formed", text)
         told = {name: _fields(getattr(run, name)) for name in ("memo", "search_attributes")}
-        told["search_attributes"].pop(REPORTED_PROBLEMS, None)
+        for engines_own in (REPORTED_PROBLEMS, PAUSE_INFO):
+            told["search_attributes"].pop(engines_own, None)
         if told != _upserted(run):
             fail("notes are what was noted", f"{told} instead of {_upserted(run)}")
         if state.recorded.workflow_type == ERRAND:
@@ -181,9 +183,9 @@ class Verdict:
             if self._was_dropped(wish, len(runs)):
                 continue
             if wish.request_id and not wish.run_id and len(wish.tries) > 1:
-                # a chain may have gone on in between: once in each run
-                per_run = Counter(run.key.run_id for run in runs)
-                self._kept_in_chain(wish, len(runs), max(per_run.values(), default=0))
+                # another chain may have begun in between: once in each
+                chains = Counter(run.current.first_execution_run_id for run in runs)
+                self._kept_in_chain(wish, len(runs), max(chains.values(), default=0))
             elif wish.request_id or len(wish.tries) == 1:
                 self._kept("a signal is recorded once", wish, len(runs))
             else:

@@ -66,6 +66,8 @@ class Shadow:
     #: attempts of activities that were handed out, by scheduled event id
     claims: dict[int, list[PendingActivity]] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
+    #: activities that were paused at some time
+    held: set[int] = field(default_factory=set)
     #: CANCEL_REQUESTED events by scheduled event id
     cancels: dict[int, int] = field(default_factory=dict)
 
@@ -80,6 +82,8 @@ class Watch:
         self._ledger = ledger
         self._limits = limits
         self._shadows: dict[RunKey, Shadow] = {}
+        #: activities of which somebody asked that their attempts are counted anew
+        self._anew: set[tuple[RunKey, int]] = set()
         self._chains = Chains(ledger, self.report)
 
     def committed(self, runs: Sequence[Run]) -> None:
@@ -97,6 +101,10 @@ class Watch:
             if not run.closed:
                 self._activities(run, shadow)
         self._chains.settle(runs)
+
+    def may_begin_anew(self, key: RunKey, scheduled_event_id: int) -> None:
+        """Somebody asks that an activity's attempts are counted from one again."""
+        self._anew.add((key, scheduled_event_id))
 
     def latest(self, run: Run, shown: int = 4) -> str:
         """A run in one line, for traces."""
@@ -302,23 +310,37 @@ class Watch:
         fail = self.report.of(run.key)
         name = f"activity {row.scheduled_event_id} attempt {row.attempt}"
         clocks = list(_clocks_of_activity(row))
-        if not clocks or row.due_at is None or row.due_at > min(clocks):
+        is_held = row.pause is not None
+        if is_held and row.due_at is not None:
+            fail("what is paused doesn't come due", f"{name} wakes at {row.due_at}")
+        elif not is_held and (not clocks or row.due_at is None or row.due_at > min(clocks)):
             fail("nothing due is forgotten", f"{name} wakes at {row.due_at}, has {clocks}")
-        if row.state is ActivityState.SCHEDULED and row.dispatch_due is None:
+        if not is_held and row.state is ActivityState.SCHEDULED and row.dispatch_due is None:
             fail("a message may be lost", f"{name} is sent once only")
         if row.cancel_requested_event_id != shadow.cancels.get(row.scheduled_event_id, 0):
             fail("a cancel request stays", f"{name} knows event {row.cancel_requested_event_id}")
         if before is not None and (row.stamp < before.stamp or _standing_changed(before, row)):
             fail("a new standing has a new stamp", f"{name}: {before.stamp} to {row.stamp}")
         most = row.retry_policy.maximum_attempts
-        if 0 < most < row.attempt:
+        if is_held:
+            shadow.held.add(row.scheduled_event_id)
+        # as on Temporal's server, a failure during a pause is followed by one more
+        if 0 < most < row.attempt and row.scheduled_event_id not in shadow.held:
             fail("attempts are as many as the policy allows", f"{name} of {most}")
         if row.started_at is not None and row.started_at < row.attempt_scheduled_at:
             fail("nothing happens before its time", f"{name} was taken during its backoff")
         claims = shadow.claims.setdefault(row.scheduled_event_id, [])
         taken = row.state is ActivityState.STARTED
+        if before is not None and row.attempt < before.attempt:
+            if (run.key, row.scheduled_event_id) not in self._anew:
+                fail("attempts rise", f"{name} after {before.attempt}")
+            claims[:] = [row] if taken else []
         if taken and (not claims or claims[-1].request_id != row.request_id):
+            if row.attempt == 1 and (run.key, row.scheduled_event_id) in self._anew:
+                claims.clear()
             claims.append(row)
+            if is_held and before is not None and before.pause is not None:
+                fail("what is paused doesn't begin", name)
             if row.attempt != len(claims):
                 fail("an attempt is handed out once", f"{name} is claim {len(claims)}")
 

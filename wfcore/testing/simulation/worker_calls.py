@@ -385,10 +385,10 @@ def _end_activity(world: World, worker: Worker, rng: random.Random, held: HeldAc
     chance = rng.random()
     if world.is_ending:
         chance = 0.5
-    if chance < (0.9 if held.cancel_requested else 0.4):
+    if chance < (0.9 if held.cancel_requested else 0.44):
         kind = "cancel an activity"
     else:
-        kind = "complete an activity" if chance < 0.64 else "fail an activity"
+        kind = "complete an activity" if chance < 0.625 else "fail an activity"
     token = tokens.decode(held.task.task_token, ActivityToken)
     wish = ActivityAnswer(tag=world.tag("end"), token=token, kind=kind)
     world.ledger.activity_answers[wish.tag] = wish
