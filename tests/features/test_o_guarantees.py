@@ -219,7 +219,9 @@ def test_O07_a_broker_may_forget_all(world: World) -> None:
     world.advance(40)  # the timers have fired, and nobody is there
     assert world.lose_messages() > 0
     world.serve([Works], [double])
+    began = world.now()
     check_ended(runs)
+    assert world.now() - began < timedelta(minutes=2)
 
 
 @feature("O7")
