@@ -17,6 +17,8 @@ from wfcore.service.ports import RunFilter
 
 #: A page token: start time and run id of the last run shown.
 _TOKEN = struct.Struct(">q16s")
+#: Keys of two columns in one query: SQLite writes them as a tree, and takes none deeper than 1,000.
+_KEYS_AT_ONCE = 500
 
 
 class RunLists(StorePart):
@@ -79,12 +81,18 @@ class RunLists(StorePart):
     def _shown(
         self, page: Iterable[models.WorkflowExecution]
     ) -> tuple[dict[uuid.UUID, bytes], dict[uuid.UUID, SearchAttributes]]:
-        """Memos and search attributes of a page, in one query each."""
+        """Memos and search attributes of a page, in few queries."""
         keys = [(row.shard, row.run_id) for row in page]
         if not keys:
             return {}, {}
         alias = self._database.alias
-        memos = models.Memo.objects.using(alias).filter(pk__in=keys)
+        memos = [
+            memo
+            for first in range(0, len(keys), _KEYS_AT_ONCE)
+            for memo in models.Memo.objects.using(alias).filter(
+                pk__in=keys[first : first + _KEYS_AT_ONCE]
+            )
+        ]
         attributes = models.SearchAttribute.objects.using(alias).filter(
             shard__in={shard for shard, _ in keys}, run_id__in=[run_id for _, run_id in keys]
         )
