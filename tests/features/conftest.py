@@ -45,18 +45,23 @@ def limits() -> dict[str, Any]:
 
 @pytest.fixture
 def world(request: pytest.FixtureRequest, mode: str, limits: dict[str, Any]) -> Iterator[World]:
-    """An engine of the test's own, in which nothing happens but by the test."""
+    """An engine of the test's own, in which nothing happens but by the test.
+
+    In the end the histories that the test has made are looked at (row O6).
+    """
     name = f"{request.node.originalname.removeprefix('test_')[:40]}-{uuid.uuid4().hex[:8]}"
     bounds = dataclasses.replace(DEFAULT_LIMITS, **{"search_attributes": ATTRIBUTES, **limits})
     if mode == "memory":
         with closing(MemoryWorld(name, bounds)) as world:
             yield world
+            world.check_histories()
         return
     alias = request.getfixturevalue("project")
     from tests.features.project_world import DjangoWorld
 
     with closing(DjangoWorld(name, bounds, alias)) as world:
         yield world
+        world.check_histories()
 
 
 @pytest.fixture

@@ -88,6 +88,28 @@ class History(Sequence[Event]):
         return found[0]
 
 
+#: the types that close a run
+CLOSING = frozenset(
+    f"WORKFLOW_EXECUTION_{end}"
+    for end in ("COMPLETED", "FAILED", "CANCELED", "TERMINATED", "CONTINUED_AS_NEW", "TIMED_OUT")
+)
+
+
+def faults(history: History, status: str) -> list[str]:
+    """What no history may show: gaps, another beginning, a closing event elsewhere than last."""
+    found = []
+    if [event.id for event in history] != list(range(1, len(history) + 1)):
+        found.append(f"ids {[event.id for event in history]}")
+    if history.kinds[0] != "WORKFLOW_EXECUTION_STARTED":
+        found.append(f"begins with {history.kinds[0]}")
+    if any(kind in CLOSING for kind in history.kinds[:-1]):
+        found.append("goes on behind its end")
+    last = history.kinds[-1]
+    if status != (last.removeprefix("WORKFLOW_EXECUTION_") if last in CLOSING else "RUNNING"):
+        found.append(f"{status}, and ends with {last}")
+    return found
+
+
 def decoded(payloads: Mapping[str, Any] | None) -> list[Any]:
     """The values of payloads in their JSON form; what is no JSON stays bytes."""
     found = []

@@ -10,7 +10,7 @@ from wfapp.dispatch import messages
 from wfapp.dispatch.claims import new_boot_id
 from wfapp.dispatch.dispatcher import CeleryDispatcher
 from wfapp.dispatch.notices import LocalNotices
-from wfapp.dispatch.publisher import Publisher
+from wfapp.dispatch.publisher import Backlog, Publisher
 from wfapp.dispatch.running import TaskWorker
 from wfapp.store import DjangoStore
 from wfcore.converter import DataConverter
@@ -82,8 +82,9 @@ def _celery_dispatcher(world: DjangoWorld) -> Any:
             return super().wait_answer(query_id, timedelta())
 
     notices = LocalNotices()
-    return Dispatcher(
-        publisher=Publisher(world.app, wiring._get_link()),
+    publisher = Publisher(world.app, wiring._get_link())
+    dispatcher = Dispatcher(
+        publisher=publisher,
         names=world.names,
         notices=notices,
         store=world.store,
@@ -91,6 +92,9 @@ def _celery_dispatcher(world: DjangoWorld) -> Any:
         serving=lambda queue: queue in world.workers,
         resting=lambda: None,
     )
+    # what it knows of a queue's length ages with the world's time
+    dispatcher._backlog = Backlog(publisher, lambda: world.now().timestamp())
+    return dispatcher
 
 
 class _DjangoWorker(Worker):

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from tests.features.histories import History
+from tests.features.histories import History, faults
 from wfcore.client import Client, InlineCalls, WorkflowHandle, run_inline
 from wfcore.converter import DataConverter
 from wfcore.history.limits import Limits
@@ -314,6 +314,19 @@ class World:
             return [found async for found in self.client.list_workflows(query or None)]
 
         return do(collect())
+
+    def check_histories(self, most: int = 150) -> int:
+        """Look at the histories of the newest runs; how many there were.
+
+        Raises:
+            AssertionError: one is not as every history must be.
+        """
+        found = self.runs()[:most]
+        for info in found:
+            history = self.run(info.id, info.run_id).history()
+            wrong = faults(history, info.status.name)
+            assert not wrong, f"{info.id} {wrong}\n{history!r}"
+        return len(found)
 
     # ---- a worker's calls, by hand
 
