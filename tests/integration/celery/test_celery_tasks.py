@@ -66,8 +66,12 @@ def test_a_task_replaces_itself(world: World, name: str) -> None:
 def test_a_transactional_task_commits_with_its_completion(world: World, name: str) -> None:
     assert shared("shop.stock", name) == f"{name} stocked"
     assert len(world.rows(name)) == 1
-    journal = "SELECT count(*) FROM wfapp_runjournal WHERE kind = 'late_result'"
-    assert world.ask(journal) == [(0,)]
+    journal = (
+        "SELECT count(*) FROM wfapp_runjournal AS journal "
+        "JOIN wfapp_workflowexecution AS run ON run.run_id = journal.run_id "
+        "WHERE journal.kind = 'late_result' AND run.workflow_id = %s"
+    )
+    assert world.ask(journal, name) == [(0,)]
 
 
 @pytest.mark.usefixtures("worker")
