@@ -77,8 +77,11 @@ def describe(
         workflow_execution_info=infos.with_builds(
             infos.execution_info(state, memo, search_attributes), state.recorded
         ),
+        # read after the state: what has begun since then belongs to what isn't shown yet
         pending_activities=tuple(
-            infos.pending_activity(row, now) for row in host.store.read_activities(key)
+            infos.pending_activity(row, now)
+            for row in host.store.read_activities(key)
+            if not state.is_open or row.scheduled_event_id in state.recorded.open_activities
         ),
         pending_children=tuple(
             infos.pending_child(initiated, child)

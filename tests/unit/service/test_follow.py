@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.support.probing import Probe
+from tests.support.requests_json import activity
 from wfcore.history.effects import DispatchWorkflowTask, Effect
 from wfcore.history.requests import ClaimTask
 from wfcore.protocol.rpc import activity_tasks
@@ -122,3 +123,13 @@ def test_who_lost_the_answer_gets_the_task_by_the_name_of_its_claim() -> None:
     )
     assert wanted.task is not None
     assert again.task_token == wanted.task.task_token
+
+
+def test_a_description_shows_no_activity_of_a_later_moment() -> None:
+    probe = Probe()
+    workflow_id, run_id = probe.run()
+    before = probe.store.read_state("default", workflow_id, run_id)
+    probe.step(activity("a"))
+    assert len(probe.describe(workflow_id).pending_activities) == 1
+    probe.store.read_state = lambda *_given: before  # type: ignore[method-assign]
+    assert probe.describe(workflow_id).pending_activities == ()
