@@ -1,7 +1,7 @@
 """The engine's service as a worker's runners call it: over lost connections, and for this process.
 
-A call whose answer was lost is repeated. What the lost one had claimed for this process is found
-again by the name of the claim: otherwise it would wait for a timeout beside an idle worker.
+A call whose answer was lost is repeated under the same name of its claim, by which the engine finds
+again what the first one had claimed: it would wait for a timeout beside an idle worker.
 """
 
 import uuid
@@ -12,7 +12,6 @@ from django.db import connections
 
 from wfapp.dispatch.connections import Surviving, leave_connection, surviving
 from wfapp.dispatch.following import ClaimedTask, end_of_code, keep_claimed, kept_queues
-from wfcore.exceptions import NotFoundError
 from wfcore.history.requests import ClaimTask
 from wfcore.protocol.rpc.activity_tasks import (
     RecordActivityTaskHeartbeatRequest,
@@ -32,7 +31,6 @@ from wfcore.protocol.rpc.workflow_tasks import (
 )
 from wfcore.service import tokens
 from wfcore.service.follow import Follow
-from wfcore.service.ports import RunKey
 from wfcore.service.tokens import ActivityToken
 from wfcore.service.workflow_service import WorkflowService
 
@@ -131,32 +129,7 @@ class OwnService(Surviving):
             serves=serves,
             known_event_id=lambda run_id: self._known_event_id(token.namespace, run_id),
         )
-        tries = 0
-
-        def call() -> T:
-            nonlocal tries
-            tries += 1
-            return respond(request, follow=follow)
-
-        try:
-            answer = surviving(call, alias=self._alias)
-        except NotFoundError:
-            if tries > 1:
-                self._keep_lost(token, follow)
-            raise
+        answer = surviving(lambda: respond(request, follow=follow), alias=self._alias)
         if follow.task is not None:
             keep_claimed(ClaimedTask(namespace=token.namespace, task=follow.task))
         return answer
-
-    def _keep_lost(self, token: ActivityToken, follow: Follow) -> None:
-        """The first call may have succeeded, and its answer been lost: take what it claimed."""
-        key = RunKey(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
-        claim = follow.claim
-        task = surviving(
-            lambda: self._service.claim_workflow_task(
-                key, identity=claim.identity, owner=claim.owner, request_id=claim.request_id
-            ),
-            alias=self._alias,
-        )
-        if task.task_token:
-            keep_claimed(ClaimedTask(namespace=key.namespace, task=task))

@@ -250,15 +250,24 @@ class TaskWorker:
     # --- what follows at once --------------------------------------------------------------------
 
     def _go_on(self, begin: Callable[[], Sequence[Following]]) -> None:
-        """Begin, then run what that makes ready, and what that makes ready, within bounds."""
+        """Begin, then run what that makes ready, and what that makes ready, within bounds.
+
+        What was claimed is run also when the work before it failed: nobody else would.
+        """
+        failed: Exception | None = None
         with chained() as chain:
-            tasks = begin()
             while True:
-                for task in tasks:
-                    self._run_following(task)
+                try:
+                    for task in begin():
+                        self._run_following(task)
+                except Exception as error:  # noqa: BLE001 - raised when all that is claimed was run
+                    failed = failed or error
                 if not chain.activities:
-                    return
-                tasks = self._followed(partial(self._run_claimed, chain.activities.popleft()))
+                    break
+                claimed = chain.activities.popleft()
+                begin = partial(self._followed, partial(self._run_claimed, claimed))
+        if failed is not None:
+            raise failed
 
     def _followed(self, run: Callable[[], object]) -> Sequence[Following]:
         """Run an activity; the workflow task that it makes ready, if this worker takes it."""

@@ -7,7 +7,13 @@ from datetime import datetime, timedelta
 
 from wfcore.exceptions import RPCError
 from wfcore.history.activity_orders import OperateActivities
-from wfcore.history.state import DeliveryKind, InboxItem, PendingActivity, TaskClaim
+from wfcore.history.state import (
+    DeliveryKind,
+    InboxItem,
+    MutableState,
+    PendingActivity,
+    TaskClaim,
+)
 from wfcore.protocol.commands import Command
 from wfcore.protocol.common import WorkflowExecution
 from wfcore.protocol.enums import VersioningBehavior, WorkflowTaskFailedCause
@@ -60,6 +66,12 @@ class ClaimTask:
     identity: str = ""
     #: boot id of the worker process; empty for a poll without a lease
     owner: str = ""
+
+    def holds(self, state: MutableState) -> bool:
+        """Whether this claim was made, and stands."""
+        task = state.volatile.task
+        started = state.is_open and task is not None and task.started_at is not None
+        return started and task is not None and task.request_id == self.request_id
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -254,9 +254,18 @@ def _decide(
     try:
         return decide(host, find, take, follow)
     except NotFoundError:
+        if follow is not None and _has_followed(host, key, follow):
+            return Decision()
         if late:
             _journal_late(host, token, late)
         raise
+
+
+def _has_followed(host: Host, key: RunKey, follow: Follow) -> bool:
+    """Whether an earlier call was taken and its answer lost: its claim names what it led to."""
+    state = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
+    follow.is_repeated = state is not None and follow.claim.holds(state)
+    return follow.is_repeated
 
 
 def decide(

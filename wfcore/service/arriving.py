@@ -213,8 +213,7 @@ def _append(host: Host, sent: _Sent, run_id: str) -> tuple[str, Outcome]:
             answers.append(transition.apply(change, fact, host.limits))
             save(host, tx, change)
             if sent.follow is not None and (claim := answers[-1].claim) is not None:
-                key, updates = sent.key(change.state), change.updates
-                taken.append(Taken(key=key, state=change.state, claim=claim, updates=updates))
+                taken.append(Taken(state=change.state, claim=claim, updates=change.updates))
             return meant, Outcome.RECORDED
 
     try:

@@ -11,14 +11,12 @@ from wfcore.history.requests import ClaimTask
 from wfcore.history.state import MutableState, TaskClaim
 from wfcore.history.updates import Update
 from wfcore.protocol.rpc.workflow_tasks import PollWorkflowTaskQueueResponse
-from wfcore.service.ports import RunKey
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Taken:
     """A claim that was committed."""
 
-    key: RunKey
     state: MutableState
     claim: TaskClaim
     updates: dict[str, Update]
@@ -39,6 +37,8 @@ class Follow:
     known_event_id: Callable[[str], int] = field(default=lambda run_id: 0)
     #: what was claimed, if anything was
     taken: Taken | None = None
+    #: an earlier call has recorded the end and made the claim; its answer was lost
+    is_repeated: bool = False
     #: the same, as a worker gets it
     task: PollWorkflowTaskQueueResponse | None = None
 

@@ -292,21 +292,21 @@ class WorkflowService:
         self, request: RespondActivityTaskCompletedRequest, *, follow: Follow | None = None
     ) -> RespondActivityTaskCompletedResponse:
         answer = activity_tasks.complete(self.host, wellformed_request(request), follow=follow)
-        workflow_tasks.hand_out(self.host, follow)
+        workflow_tasks.hand_out(self.host, request.task_token, follow)
         return answer
 
     def respond_activity_task_failed(
         self, request: RespondActivityTaskFailedRequest, *, follow: Follow | None = None
     ) -> RespondActivityTaskFailedResponse:
         answer = activity_tasks.fail(self.host, wellformed_request(request), follow=follow)
-        workflow_tasks.hand_out(self.host, follow)
+        workflow_tasks.hand_out(self.host, request.task_token, follow)
         return answer
 
     def respond_activity_task_canceled(
         self, request: RespondActivityTaskCanceledRequest, *, follow: Follow | None = None
     ) -> RespondActivityTaskCanceledResponse:
         answer = activity_tasks.cancel(self.host, wellformed_request(request), follow=follow)
-        workflow_tasks.hand_out(self.host, follow)
+        workflow_tasks.hand_out(self.host, request.task_token, follow)
         return answer
 
     # ---- activities completed from outside

@@ -18,7 +18,6 @@ from wfcore.protocol.commands import CLOSING
 from wfcore.protocol.common import TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import TaskQueueKind
 from wfcore.protocol.events import History
-from wfcore.protocol.rpc.activity_tasks import PollActivityTaskQueueResponse
 from wfcore.protocol.rpc.workflow_tasks import (
     PollWorkflowTaskQueueRequest,
     PollWorkflowTaskQueueResponse,
@@ -32,7 +31,7 @@ from wfcore.service.follow import Follow
 from wfcore.service.host import Host
 from wfcore.service.polling import POLL_TRIES, check_poll
 from wfcore.service.ports import RunKey, SnapshotTooNewError
-from wfcore.service.tokens import WorkflowToken
+from wfcore.service.tokens import ActivityToken, WorkflowToken
 from wfcore.service.transacting import load_change, repeatedly, save
 
 _TASK_NOT_FOUND = "Workflow task not found."
@@ -104,11 +103,17 @@ def claim(
     return _task(host, key, *taken, after_event_id) if taken else PollWorkflowTaskQueueResponse()
 
 
-def hand_out(host: Host, follow: Follow | None) -> None:
+def hand_out(host: Host, activity_token: bytes, follow: Follow | None) -> None:
     """Fill in the task that was claimed together with an activity's end, if one was."""
-    if follow is not None and (taken := follow.taken) is not None:
-        after = follow.known_event_id(taken.key.run_id)
-        follow.task = _task(host, taken.key, taken.state, taken.claim, taken.updates, after)
+    if follow is None:
+        return
+    token = tokens.decode(activity_token, ActivityToken)
+    key = RunKey(namespace=token.namespace, workflow_id=token.workflow_id, run_id=token.run_id)
+    if (taken := follow.taken) is not None:
+        after = follow.known_event_id(key.run_id)
+        follow.task = _task(host, key, taken.state, taken.claim, taken.updates, after)
+    elif follow.is_repeated:
+        follow.task = _again(host, key, follow.claim)
 
 
 def held(host: Host, key: RunKey, request_id: str) -> PollWorkflowTaskQueueResponse | None:
@@ -132,8 +137,8 @@ def complete(
     """Carry out a worker's commands. A worker that offers sticky attributes keeps the run, so the
     task that it may get back at once carries new events only.
 
-    `claim_id` names what is claimed along with the answer, so that a repeated call gets the same
-    eager activities again.
+    `claim_id` names what is claimed along with the answer: a call that is repeated, since the
+    answer to the first was lost, gets the same task and eager activities again.
     """
     token = tokens.decode(request.task_token, WorkflowToken)
     _check_namespace(host, token, request.namespace)
@@ -169,10 +174,10 @@ def complete(
     try:
         state, answer, updates = _answer(host, key, order, closed_text=_TASK_NOT_FOUND)
     except NotFoundError:
-        before = _eager_of(host, key, order) if claim_id and eager_id else ()
-        if not before:
+        before = _claimed_before(host, key, order) if claim_id else None
+        if before is None:
             raise
-        return RespondWorkflowTaskCompletedResponse(activity_tasks=before)
+        return before
     for row in answer.activities:
         host.recent.claimed(row)
     if answer.saw_cancel:
@@ -279,17 +284,31 @@ def _task(
     )
 
 
-def _eager_of(
+def _claimed_before(
     host: Host, key: RunKey, order: CompleteTask
-) -> tuple[PollActivityTaskQueueResponse, ...]:
-    """Activities that an earlier call with this answer has claimed."""
-    _, rows = host.store.claims_of(order.owner, _MOST_CLAIMS)
+) -> RespondWorkflowTaskCompletedResponse | None:
+    """What an earlier call with this answer has claimed; None if it claimed nothing."""
     state = host.store.read_state(key.namespace, key.workflow_id, key.run_id)
-    return tuple(
+    if state is None:
+        return None
+    task = None
+    if order.next_claim is not None and order.next_claim.holds(state):
+        task = _again(host, key, order.next_claim)
+    rows = host.store.claims_of(order.owner, _MOST_CLAIMS)[1] if order.activity_request_id else ()
+    activities = tuple(
         activity_tasks.task(host, row, state.recorded.workflow_type)
         for row in rows
-        if row.run_id == key.run_id and row.request_id == order.activity_request_id and state
+        if row.run_id == key.run_id and row.request_id == order.activity_request_id
     )
+    if task is None and not activities:
+        return None
+    return RespondWorkflowTaskCompletedResponse(workflow_task=task, activity_tasks=activities)
+
+
+def _again(host: Host, key: RunKey, held: ClaimTask) -> PollWorkflowTaskQueueResponse | None:
+    """The task that a claim holds, once more; None if it was lost meanwhile."""
+    task = claim(host, key, identity=held.identity, owner=held.owner, request_id=held.request_id)
+    return task if task.task_token else None
 
 
 def _check_namespace(host: Host, token: WorkflowToken, namespace: str) -> None:

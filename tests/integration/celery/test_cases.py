@@ -250,9 +250,7 @@ def test_s16_queries_to_runs_in_every_state(
     assert failed.query("state") == "A is done"
     status, answer = web.call(f"workflows/{completed.id}/query/state", {})
     assert (status, answer["queryResult"]) == (200, ["C is done"])
-    assert "C is done" in json.dumps(workflow_verb(world, "query", failed.id, "--name=state")) or (
-        "A is done" in json.dumps(workflow_verb(world, "query", failed.id, "--name=state"))
-    )
+    assert "A is done" in json.dumps(workflow_verb(world, "query", failed.id, "--name=state"))
     assert lengths == {each.id: len(kinds(each.id)) for each in (completed, failed)}
 
     begun = time.monotonic()
@@ -263,9 +261,8 @@ def test_s16_queries_to_runs_in_every_state(
     with pytest.raises(ProgramError, match="not started"):
         workflow_verb(world, "query", nobody.id, "--name=state")
 
-    with pytest.raises((WorkflowQueryFailedError, RPCError)) as refused:
+    with pytest.raises((WorkflowQueryFailedError, RPCError)):
         unknown.query("state")
-    assert refused.value
     assert worker.is_running
     for each in (unknown, nobody):
         each.terminate()
@@ -286,6 +283,7 @@ def test_s15_signals_pour_in_during_continue_as_new(
         workflows.Summing.run, args=[count, per_run, 0, [0] * senders, []], id=name
     )
     errors: list[BaseException] = []
+    accepted: Counter[int] = Counter()
 
     def deliver(request: SignalWorkflowExecutionRequest) -> None:
         """As the client does: a run that tries to close takes no signals for a moment."""
@@ -311,6 +309,7 @@ def test_s15_signals_pour_in_during_continue_as_new(
                 )
                 for _ in range(2 if rng.random() < 0.05 else 1):
                     deliver(request)
+                accepted[sender] += 1
         except BaseException as error:  # noqa: BLE001 - told by the test
             errors.append(error)
         finally:
@@ -319,8 +318,12 @@ def test_s15_signals_pour_in_during_continue_as_new(
     threads = [threading.Thread(target=send, args=(sender,)) for sender in range(senders)]
     for thread in threads:
         thread.start()
-    for _ in range(2):
-        time.sleep(2)
+    for third in (1, 2):
+        wait_until(
+            lambda: errors or accepted.total() >= third * count / 3,  # noqa: B023 - called at once
+            seconds=120,
+            what="another third of the signals",
+        )
         victim = first
         first = workers.start(slots=2, wait=False)
         victim.kill()
@@ -406,8 +409,8 @@ def test_s03_an_emptied_broker_loses_and_repeats_nothing(
 ) -> None:
     each, away = (50, 20.0) if FULL else (8, 4.0)
     client = get_client()
-    programs = [workers.start(slots=4) for _ in range(2)]
-    assert len(programs) == 2
+    for _ in range(2):
+        workers.start(slots=4)
 
     def start(kind: Any, label: str, *arguments: Any) -> list[Any]:
         return [

@@ -2,13 +2,17 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.support.probing import Probe
 from tests.support.requests_json import activity
+from wfcore.exceptions import NotFoundError
 from wfcore.history.effects import DispatchWorkflowTask, Effect
 from wfcore.history.requests import ClaimTask
+from wfcore.protocol.json_form import from_json
 from wfcore.protocol.rpc import activity_tasks
+from wfcore.protocol.rpc.workflow_tasks import RespondWorkflowTaskCompletedRequest
 from wfcore.service.follow import Follow
 from wfcore.service.host import Arrivals
 from wfcore.service.ports import RunKey
@@ -111,18 +115,60 @@ def test_a_task_that_waits_already_is_left_to_who_was_told_of_it(arrivals: Arriv
     assert probe.poll().task_token
 
 
-def test_who_lost_the_answer_gets_the_task_by_the_name_of_its_claim() -> None:
+@both
+def test_a_call_whose_answer_was_lost_gets_the_task_again(arrivals: Arrivals) -> None:
+    probe = Probe(arrivals=arrivals)
+    workflow_id, run_id = probe.with_activity()
+    running = probe.poll_activity()
+    first, again = follow(), follow()
+    complete(probe, running, first)
+    complete(probe, running, again)
+    assert first.task is not None
+    assert again.task is not None
+    assert again.task.task_token == first.task.task_token
+    assert probe.types(workflow_id).count("ACTIVITY_TASK_COMPLETED") == 1
+    key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
+    assert probe.store.read_journal(key) == [], "nothing came late"
+
+
+def test_a_late_answer_is_none_that_was_lost() -> None:
     probe = Probe()
     workflow_id, run_id = probe.with_activity()
-    wanted = follow()
-    complete(probe, probe.poll_activity(), wanted)
-    claim = wanted.claim
+    running = probe.poll_activity()
+    complete(probe, running, follow())
+    other = Follow(claim=ClaimTask(request_id="claim-2"), serves=lambda task_queue: True)
+    with pytest.raises(NotFoundError):
+        complete(probe, running, other)
     key = RunKey(namespace="default", workflow_id=workflow_id, run_id=run_id)
-    again = probe.service.claim_workflow_task(
-        key, identity=claim.identity, owner=claim.owner, request_id=claim.request_id
+    assert [entry.kind for entry in probe.store.read_journal(key)] == ["late_result"]
+
+
+def answer(probe: Probe, task: Any, claim_id: str, *commands: Any) -> Any:
+    request = from_json(
+        RespondWorkflowTaskCompletedRequest,
+        {
+            "namespace": "default",
+            "commands": list(commands),
+            "returnNewWorkflowTask": True,
+            "forceCreateNewWorkflowTask": True,
+        },
     )
-    assert wanted.task is not None
-    assert again.task_token == wanted.task.task_token
+    request = msgspec.structs.replace(request, task_token=task.task_token)
+    return probe.service.respond_workflow_task_completed(request, owner="boot", claim_id=claim_id)
+
+
+def test_a_workflow_task_whose_answer_was_lost_gets_what_it_claimed_again() -> None:
+    probe = Probe()
+    probe.run()
+    task = probe.poll()
+    eager = activity("a", requestEagerExecution=True)
+    first = answer(probe, task, "claims-1", eager)
+    again = answer(probe, task, "claims-1", eager)
+    assert [each.activity_id for each in first.activity_tasks] == ["a"]
+    assert again.activity_tasks == first.activity_tasks
+    assert again.workflow_task.task_token == first.workflow_task.task_token
+    with pytest.raises(NotFoundError, match="Workflow task not found"):
+        answer(probe, task, "claims-2", eager)
 
 
 def test_a_description_shows_no_activity_of_a_later_moment() -> None:
