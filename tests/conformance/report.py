@@ -64,6 +64,7 @@ def page(verdicts: dict[str, dict[str, Any]], chance: str) -> str:
         for mode, reasons in scope.DIFFERENT_ON.items()
         for name, reason in reasons.items()
     ]
+    lines += [f"- `{name}` (at times): {reason}." for name, (_, reason) in scope.RACES.items()]
     lines += ["\n## Later\n", "| needs | scenarios |", "| --- | --- |"]
     lines += [f"| {reason} | {', '.join(names_)} |" for reason, names_ in scope.LATER.items()]
     lines.append(chance.rstrip("\n"))

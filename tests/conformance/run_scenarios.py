@@ -99,7 +99,11 @@ async def run(
 def unexpected(verdicts: dict[str, Any], ports: str) -> list[str]:
     """Scenarios that differ without a known reason."""
     known = scope.different(ports)
-    return [name for name, found in verdicts.items() if found["findings"] and name not in known]
+    return [
+        name
+        for name, found in verdicts.items()
+        if found["findings"] and name not in known and not scope.is_race(name, found["findings"])
+    ]
 
 
 def run_again(names: list[str], ports: str, out: Path) -> dict[str, Any]:
