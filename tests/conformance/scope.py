@@ -75,11 +75,15 @@ DIFFERENT_ON: dict[str, dict[str, str]] = {
 #: scenario -> the one other outcome that is right too, and why: two workflows' tasks race in it
 RACES: dict[str, tuple[str, str]] = {
     "golden-child-cancelled": (
-        "found    ... WORKFLOW_TASK_SCHEDULED CHILD_WORKFLOW_EXECUTION_CANCELED "
-        "WORKFLOW_TASK_STARTED WORKFLOW_TASK_COMPLETED ...",
-        "the child's end comes before the parent's task is started: on the recorded server it came "
-        "13 ms after; here the child, which hears first that it is to cancel, has often ended by "
-        "then",
+        (
+            "found    ... WORKFLOW_TASK_SCHEDULED CHILD_WORKFLOW_EXECUTION_CANCELED "
+            "WORKFLOW_TASK_STARTED WORKFLOW_TASK_COMPLETED ..."
+        ),
+        (
+            "the child's end comes before the parent's task is started: on the recorded server it "
+            "came 13 ms after; here the child, which hears first that it is to cancel, has often "
+            "ended by then"
+        ),
     ),
 }
 
