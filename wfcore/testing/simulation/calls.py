@@ -139,8 +139,8 @@ CALLS = (
     ),
     Call("poll for an activity", 18, _workers_if_activity_waits, worker_calls.poll_for_activity),
     Call("poll for an activity in vain", 0.7, _workers, worker_calls.poll_for_activity),
-    Call("heartbeat", 27, _workers_if(lambda worker: worker.activities), worker_calls.heartbeat),
-    Call("end", 44, _workers_if(lambda worker: worker.activities), worker_calls.end_activity),
+    Call("heartbeat", 31, _workers_if(lambda worker: worker.activities), worker_calls.heartbeat),
+    Call("end", 58, _workers_if(lambda worker: worker.activities), worker_calls.end_activity),
     Call(
         "end again",
         3,

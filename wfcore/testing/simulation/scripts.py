@@ -206,16 +206,13 @@ class Script:
     def _closing_rate(self) -> float:
         if self._seen.cancel_requested:
             return 0.3
-        return 0.01 if self._is_first else 0.06
+        return 0.02 if self._is_first else 0.1
 
     def _wish(self) -> Message:
         rng, name = self._rng, f"{self._tag}-{len(self._commands)}"
-        others = 60 if self._is_sociable else 2
-        kind = rng.choice(
-            ["timer", "timer", *["activity"] * 6, *["cancel"] * 5, "note", *["others"] * others]
-        )
-        if kind == "others":
+        if rng.random() < (0.72 if self._is_sociable else 0.1):
             return self._to_others(name)
+        kind = rng.choice(["timer", "timer", *["activity"] * 6, *["cancel"] * 7, *["note"] * 3])
         if kind == "activity":
             return activity(rng, name, self._queue)
         if kind == "cancel":
@@ -236,7 +233,7 @@ class Script:
             if isinstance(command, commands.ScheduleActivityTask)
         ]
         open_activities = seen.activities + (begun if rng.random() < 0.3 else [])
-        if open_activities and rng.random() < 0.8:
+        if open_activities and not (seen.timers and rng.random() < 0.6):
             scheduled = rng.choice(open_activities)
             if scheduled in seen.activities:
                 seen.activities.remove(scheduled)
@@ -320,7 +317,7 @@ class Script:
         return rng.choice(
             [
                 commands.CompleteWorkflowExecution(),
-                commands.CompleteWorkflowExecution(),
+                commands.FailWorkflowExecution(failure=failure("the script fails", rng)),
                 commands.FailWorkflowExecution(failure=failure("the script fails", rng)),
                 commands.ContinueAsNewWorkflowExecution(
                     workflow_type=rng.choice([None, WorkflowType(name="Script")]),

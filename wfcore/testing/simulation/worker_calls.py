@@ -4,6 +4,7 @@ A worker may stop at any point; what it has taken it may hold as long as it like
 """
 
 import random
+from collections.abc import Callable
 from dataclasses import replace
 
 import msgspec
@@ -43,6 +44,7 @@ from wfcore.testing.simulation import coded_tasks, update_words
 from wfcore.testing.simulation.dispatcher import Work
 from wfcore.testing.simulation.ledger import (
     ActivityAnswer,
+    Outcome,
     TaskAnswer,
     Try,
     ask,
@@ -245,12 +247,20 @@ def _complete(
         binary_checksum=wish.tag,
         namespace=NAMESPACE,
     )
-    world.asked("complete a workflow task")
-    given = heard(
-        wish,
-        Try(by=worker.name),
-        lambda: worker.service.respond_workflow_task_completed(request, owner=worker.boot_id),
-    )
+    claim_id = f"claims of {wish.tag}" if rng.random() < 0.5 else ""
+    given = None
+    for _ in range(2 if claim_id else 1):
+        world.asked("complete a workflow task")
+        attempt = Try(by=worker.name)
+        given = heard(
+            wish,
+            attempt,
+            lambda: worker.service.respond_workflow_task_completed(
+                request, owner=worker.boot_id, claim_id=claim_id
+            ),
+        )
+        if attempt.outcome is not Outcome.UNKNOWN:
+            break
     if given is None:
         return
     for activity in given.activity_tasks:
@@ -388,50 +398,56 @@ def _end_activity(world: World, worker: Worker, rng: random.Random, held: HeldAc
     if chance < (0.9 if held.cancel_requested else 0.44):
         kind = "cancel an activity"
     else:
-        kind = "complete an activity" if chance < 0.625 else "fail an activity"
+        kind = "complete an activity" if chance < 0.6 else "fail an activity"
     token = tokens.decode(held.task.task_token, ActivityToken)
     wish = ActivityAnswer(tag=world.tag("end"), token=token, kind=kind)
     world.ledger.activity_answers[wish.tag] = wish
-    world.asked(kind)
-    service, task_token = worker.service, held.task.task_token
-    follow = _follow(worker, held, rng)
-    with trying(wish, Try(by=worker.name)):
-        if kind == "complete an activity":
-            service.respond_activity_task_completed(
-                RespondActivityTaskCompletedRequest(
-                    task_token=task_token, result=text(wish.tag), identity=held.identity
-                ),
-                follow=follow,
-            )
-        elif kind == "fail an activity":
-            service.respond_activity_task_failed(
-                RespondActivityTaskFailedRequest(
-                    task_token=task_token,
-                    failure=failure(wish.tag, rng),
-                    identity=held.identity,
-                    last_heartbeat_details=text(wish.tag) if rng.random() < 0.2 else None,
-                ),
-                follow=follow,
-            )
-        else:
-            service.respond_activity_task_canceled(
-                RespondActivityTaskCanceledRequest(
-                    task_token=task_token, details=text(wish.tag), identity=held.identity
-                ),
-                follow=follow,
-            )
+    respond = _respond(worker, held, wish, rng)
+    follow = _follow(worker, held, wish.tag, rng)
+    for _ in range(1 if follow is None else 2):
+        world.asked(kind)
+        attempt = Try(by=worker.name)
+        with trying(wish, attempt):
+            respond(follow)
+        if attempt.outcome is not Outcome.UNKNOWN:
+            break
     if follow is not None and follow.task is not None:
         _take(world, worker, rng, follow.task, follow.claim.identity)
 
 
-def _follow(worker: Worker, held: HeldActivity, rng: random.Random) -> Follow | None:
-    """Mostly a worker would go on with the workflow task that follows."""
+def _respond(
+    worker: Worker, held: HeldActivity, wish: ActivityAnswer, rng: random.Random
+) -> Callable[[Follow | None], object]:
+    """The call that tells an attempt's end; repeated, it says the same."""
+    service, task_token = worker.service, held.task.task_token
+    if wish.kind == "complete an activity":
+        completed = RespondActivityTaskCompletedRequest(
+            task_token=task_token, result=text(wish.tag), identity=held.identity
+        )
+        return lambda follow: service.respond_activity_task_completed(completed, follow=follow)
+    if wish.kind == "fail an activity":
+        failed = RespondActivityTaskFailedRequest(
+            task_token=task_token,
+            failure=failure(wish.tag, rng),
+            identity=held.identity,
+            last_heartbeat_details=text(wish.tag) if rng.random() < 0.2 else None,
+        )
+        return lambda follow: service.respond_activity_task_failed(failed, follow=follow)
+    canceled = RespondActivityTaskCanceledRequest(
+        task_token=task_token, details=text(wish.tag), identity=held.identity
+    )
+    return lambda follow: service.respond_activity_task_canceled(canceled, follow=follow)
+
+
+def _follow(worker: Worker, held: HeldActivity, tag: str, rng: random.Random) -> Follow | None:
+    """Mostly a worker would go on with the workflow task that follows. Its claim has the name of
+    this call, which a repetition after a lost answer has too.
+    """
     if rng.random() < 0.4:
         return None
-    identity = f"{held.identity} and on"
     claim = ClaimTask(
-        request_id=f"claim of {identity}",
-        identity=identity,
+        request_id=f"claim of {tag}",
+        identity=f"{held.identity} and on",
         owner=worker.boot_id if rng.random() < 0.9 else "",
     )
     return Follow(claim=claim, serves=lambda task_queue: task_queue == QUEUE)
