@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.conformance import scope
-from tests.conformance.run_random import LATER, MODEL_ERRS, UNDETERMINED
+from tests.conformance.run_random import MODEL_ERRS, UNDETERMINED
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "conformance.md"
 MODES = {"memory": "in memory", "postgres": "PostgreSQL, Redis and a Celery worker"}
@@ -128,10 +128,6 @@ def random_section(verdicts: list[dict[str, Any]]) -> str:
     lines = [RANDOM, *random_rows(verdicts), "\nLeft out:\n"]
     for size in sorted({verdict["size"] for verdict in verdicts}):
         of_size = [verdict for verdict in verdicts if verdict["size"] == size]
-        for reason in LATER.values():
-            seeds = sorted({seed for v in of_size for seed in v["later"][reason]})
-            if seeds:
-                lines.append(f"- {len(seeds)} of size {size} need {reason}: {_listed(seeds)}.")
         lines += [
             f"- {seed} of size {size}: {reason}."
             for (other, seed), reason in UNDETERMINED.items()
@@ -142,10 +138,6 @@ def random_section(verdicts: list[dict[str, Any]]) -> str:
         for (size, seed), reason in MODEL_ERRS.items()
     ]
     return "\n".join(lines) + "\n"
-
-
-def _listed(seeds: list[int]) -> str:
-    return ", ".join(map(str, seeds))
 
 
 def main() -> int:

@@ -27,8 +27,6 @@ from tests.conformance.run_scenarios import say
 
 PROGRAMS = Path(__file__).resolve().parent / "random_programs"
 REPLAY_CHECK = PROGRAMS.parents[1] / "support" / "replay_check.py"
-#: Programs of these endings need what does not exist yet.
-LATER = {"reset": "reset of workflows"}
 #: Programs by size and seed whose course they don't determine, so that they are left out.
 UNDETERMINED = {
     (12, 423): "a child is left behind and terminated while its first workflow task is on its way; "
@@ -211,11 +209,7 @@ def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path)
         programs = [json.loads(args.program.read_text())]
     else:
         programs = [tools.run.programs.generate(seed, args.size) for seed in numbers]
-    chosen = [
-        program
-        for program in programs
-        if program["ending"] not in LATER and (args.size, program["seed"]) not in UNDETERMINED
-    ]
+    chosen = [program for program in programs if (args.size, program["seed"]) not in UNDETERMINED]
     histories = out / "histories"
     histories.mkdir(parents=True, exist_ok=True)
     for old in histories.glob("*.json"):
@@ -230,10 +224,6 @@ def judge(args: argparse.Namespace, tools: Tools, numbers: list[int], out: Path)
             "seeds": args.seeds,
             "size": args.size,
             "programs": len(chosen),
-            "later": {
-                reason: [p["seed"] for p in programs if p["ending"] == ending]
-                for ending, reason in LATER.items()
-            },
             "undetermined": [n for n in numbers if (args.size, n) in UNDETERMINED],
             "seconds": round(time.monotonic() - began),
             "repeated": repeated,
@@ -260,8 +250,7 @@ def tell(verdict: dict[str, Any]) -> None:
         say(f"again    {line}")
     say(
         f"{verdict['programs'] - len(verdict['wrong'])} of {verdict['programs']} programs as the "
-        f"model says ({len(verdict['repeated'])} runs repeated, "
-        f"{sum(map(len, verdict['later'].values()))} left for later, {verdict['seconds']} s)"
+        f"model says ({len(verdict['repeated'])} runs repeated, {verdict['seconds']} s)"
     )
     differ = len(verdict["differ"]) if "differ" in verdict else "an unknown number"
     say(f"of {verdict['histories']} histories {differ} differ from the server's")

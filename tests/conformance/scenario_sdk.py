@@ -19,6 +19,7 @@ from wfcore import activity, client, common, exceptions, worker, workflow
 from wfcore.exceptions import RPCError
 from wfcore.protocol.common import FieldMask, TaskQueue, WorkflowExecution, WorkflowType
 from wfcore.protocol.enums import (
+    ResetReapplyExcludeType,
     TaskQueueKind,
     WorkflowIdConflictPolicy,
     WorkflowTaskFailedCause,
@@ -123,12 +124,31 @@ def _later(what: str):
     return refuse
 
 
-reset = _later("reset")
 pause = _later("workflow pause")
 unpause = _later("workflow pause")
 update_priority = _later("option updates")
 start_with_callback = _later("completion callbacks")
 create_endpoint = _later("Nexus")
+
+
+async def reset(
+    connection, handle, event_id, reason="try again", *, run=True, exclude=(), request_id=""
+) -> str:
+    """Start a new run from the workflow task that finished with `event_id`; gives its run id."""
+    run_id = handle.run_id or handle.result_run_id or handle.first_execution_run_id
+    request = rpc.ResetWorkflowExecutionRequest(
+        namespace=NAMESPACE,
+        workflow_execution=WorkflowExecution(
+            workflow_id=handle.id, run_id=(run_id or "") if run else ""
+        ),
+        reason=reason,
+        identity=CLIENT,
+        workflow_task_finish_event_id=event_id,
+        request_id=request_id or str(uuid.uuid4()),
+        reset_reapply_exclude_types=tuple(ResetReapplyExcludeType[name] for name in exclude),
+    )
+    answer = await _call(connection.service.reset_workflow_execution, request)
+    return answer.run_id
 
 
 def _start_request(

@@ -17,6 +17,7 @@ GROUPS = (
     "chains",
     "metadata",
     "golden",
+    "repair",
 )
 
 #: reason -> scenarios of these groups that need it
@@ -32,6 +33,8 @@ LATER: dict[str, tuple[str, ...]] = {
         "pause-timer",
     ),
     "completion callbacks": ("conflict-attach-callback", "start-with-callback"),
+    "changed options of a run": ("options-before-task", "options-priority"),
+    "Nexus": ("nexus-fails", "nexus-no-endpoint", "nexus-ok", "nexus-times-out"),
     "sticky queues": (
         "golden-open-scheduled",
         "sticky-fails",
@@ -83,6 +86,13 @@ RACES: dict[str, tuple[str, str]] = {
             "the child's end comes before the parent's task is started: on the recorded server it "
             "came 13 ms after; here the child, which hears first that it is to cancel, has often "
             "ended by then"
+        ),
+    ),
+    "reset-same-request": (
+        "found    ... WORKFLOW_TASK_STARTED WORKFLOW_TASK_COMPLETED WORKFLOW_EXECUTION_TERMINATED",
+        (
+            "the run that the first reset has made answers its task before the second reset ends "
+            "it: on the recorded server the task was still under way"
         ),
     ),
 }

@@ -41,6 +41,8 @@ from wfcore.protocol.rpc.workflows import (
     QueryWorkflowResponse,
     RequestCancelWorkflowExecutionRequest,
     RequestCancelWorkflowExecutionResponse,
+    ResetWorkflowExecutionRequest,
+    ResetWorkflowExecutionResponse,
     SignalWithStartWorkflowExecutionRequest,
     SignalWithStartWorkflowExecutionResponse,
     SignalWorkflowExecutionRequest,
@@ -305,6 +307,22 @@ class WorkflowTerminate(RpcView):
             summary="End a run at once, without its code.",
             request=TerminateWorkflowExecutionRequest,
             response=TerminateWorkflowExecutionResponse,
+            run=Call.perform,
+            permissions=(OPERATE,),
+            path_fields=_TARGET,
+        ),
+    }
+
+
+class WorkflowReset(RpcView):
+    """Beginning again from an earlier workflow task."""
+
+    operations: ClassVar[Mapping[str, Operation]] = {
+        "POST": Operation(
+            name="ResetWorkflowExecution",
+            summary="Make a run that goes on from an earlier workflow task of this one.",
+            request=ResetWorkflowExecutionRequest,
+            response=ResetWorkflowExecutionResponse,
             run=Call.perform,
             permissions=(OPERATE,),
             path_fields=_TARGET,

@@ -49,6 +49,7 @@ _SHARED: dict[str, type[RpcView]] = {
     f"{_WORKFLOW}/query/<wf_segment:queryType>": paths.WorkflowQueryView,
     f"{_WORKFLOW}/cancel": paths.WorkflowCancel,
     f"{_WORKFLOW}/terminate": paths.WorkflowTerminate,
+    f"{_WORKFLOW}/reset": paths.WorkflowReset,
     **{f"{_WORKFLOW}/{_ACTIVITY}/{verb}": view for verb, view in _OF_ACTIVITY.items()},
     f"{_NAMESPACE}/activity-complete": activities.ActivityCompleteByToken,
     f"{_NAMESPACE}/activity-fail": activities.ActivityFailByToken,

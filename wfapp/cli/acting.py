@@ -1,6 +1,7 @@
-"""Verbs that act on a run: signal, query, cancel, terminate. All but a query are audited."""
+"""Verbs that act on a run: signal, query, cancel, terminate, reset. All but a query are audited."""
 
 import argparse
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,11 +14,13 @@ from wfapp.presentation.message_json import write_message
 from wfapp.presentation.values import texts_of, value_of
 from wfapp.presentation.words import camel
 from wfcore.exceptions import NotFoundError
-from wfcore.protocol.enums import QueryRejectCondition
+from wfcore.protocol.enums import QueryRejectCondition, ResetReapplyExcludeType
+from wfcore.protocol.events import WorkflowTaskCompleted
 from wfcore.protocol.rpc.info import WorkflowQuery
 from wfcore.protocol.rpc.workflows import (
     QueryWorkflowRequest,
     RequestCancelWorkflowExecutionRequest,
+    ResetWorkflowExecutionRequest,
     SignalWorkflowExecutionRequest,
     TerminateWorkflowExecutionRequest,
 )
@@ -128,6 +131,66 @@ def terminate(context: Context) -> None:
         operating.perform(context.service, request, context.operator)
     context.printer.json({})
     context.printer.line("Workflow terminated")
+
+
+# ---- reset
+
+_TASK_TYPES = ("FirstWorkflowTask", "LastWorkflowTask")
+
+
+def reset_options(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    point = parser.add_mutually_exclusive_group(required=True)
+    point.add_argument(
+        "--event-id", type=int, help="the workflow task that ends with this event is done anew"
+    )
+    point.add_argument("--type", choices=_TASK_TYPES, help="which workflow task is done anew")
+    parser.add_argument(
+        "--reapply-exclude",
+        action="append",
+        choices=["signal", "update"],
+        default=[],
+        help="what came after the point and is not applied again",
+    )
+    add_reason(parser)
+
+
+def reset(context: Context) -> None:
+    """Make a run that goes on from an earlier workflow task."""
+    target = context.execution
+    event_id = context.options["event_id"] or _task_end(context, context.options["type"])
+    request = ResetWorkflowExecutionRequest(
+        namespace=context.namespace,
+        workflow_execution=target,
+        reason=context.options["reason"],
+        workflow_task_finish_event_id=event_id,
+        request_id=str(uuid.uuid4()),
+        reset_reapply_exclude_types=tuple(
+            ResetReapplyExcludeType.from_wire(each.upper())
+            for each in context.options["reapply_exclude"]
+        ),
+        identity=account(),
+    )
+    context.printer.line(f"Resetting workflow {target.workflow_id} to event ID {event_id}")
+    answer = operating.perform(context.service, request, context.operator)
+    context.printer.json(write_message(answer, short=False))
+    context.printer.line(f"New run: {answer.run_id}")
+
+
+def _task_end(context: Context, which: str) -> int:
+    """The event that completed the first or last workflow task."""
+    target, store = context.execution, context.service.host.store
+    head = store.head(context.namespace, target.workflow_id, target.run_id)
+    if head is None:
+        raise validation.not_found(target.workflow_id, target.run_id)
+    ends = [
+        event.event_id
+        for event in store.read_events(head.key)
+        if isinstance(event.attributes, WorkflowTaskCompleted)
+    ]
+    if not ends:
+        raise WrongStateError("no workflow task has completed: there is nothing to go back to")
+    return ends[0] if which == _TASK_TYPES[0] else ends[-1]
 
 
 @contextmanager

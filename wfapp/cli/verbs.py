@@ -102,6 +102,11 @@ VERBS: Mapping[str, VerbEntry] = {
         add_options=acting.terminate_options,
         run=acting.terminate,
     ),
+    "reset": VerbEntry(
+        help="go on from an earlier workflow task, in another run",
+        add_options=acting.reset_options,
+        run=acting.reset,
+    ),
     "activity complete": VerbEntry(
         help="complete an activity from outside",
         add_options=activities.complete_options,

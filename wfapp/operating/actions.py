@@ -75,6 +75,12 @@ def _update_with_start(request: updates.ExecuteMultiOperationRequest) -> Mapping
     return _update(sent[0]) if sent else {}
 
 
+def _reset(request: workflows.ResetWorkflowExecutionRequest) -> Mapping[str, Any]:
+    excluded = [each.name for each in request.reset_reapply_exclude_types]
+    told = {"eventId": request.workflow_task_finish_event_id, "reapplyExclude": excluded}
+    return {name: value for name, value in told.items() if value}
+
+
 def _activity(request: Any) -> Mapping[str, Any]:
     """Which activity is meant, and what an order says besides."""
     mask = getattr(request, "update_mask", None)
@@ -135,6 +141,9 @@ ACTIONS: Mapping[type[Message], Action] = {
     ),
     workflows.TerminateWorkflowExecutionRequest: Action(
         name="terminate", call=Service.terminate_workflow_execution, target=_RUN
+    ),
+    workflows.ResetWorkflowExecutionRequest: Action(
+        name="reset", call=Service.reset_workflow_execution, target=_RUN, facts=_reset
     ),
     updates.UpdateWorkflowExecutionRequest: Action(
         name="update", call=Service.update_workflow_execution, target=_RUN, facts=_update

@@ -17,10 +17,12 @@ def next_deadline(state: MutableState) -> datetime | None:
 
 
 def run_ends_at(recorded: Recorded) -> datetime | None:
-    """When the run timeout ends the run: it counts from the end of the first backoff."""
+    """When the run timeout ends the run: it counts from the end of the first backoff, or from the
+    reset that made the run.
+    """
     if recorded.run_timeout is None:
         return None
-    return recorded.execution_time + recorded.run_timeout
+    return (recorded.reset_at or recorded.execution_time) + recorded.run_timeout
 
 
 def first_task_at(state: MutableState) -> datetime | None:

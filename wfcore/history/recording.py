@@ -11,6 +11,7 @@ import msgspec
 from wfcore.history.state import BuildPoint, Child, Recorded, ScheduledTask, Timer
 from wfcore.protocol import events as ev
 from wfcore.protocol.enums import WorkflowExecutionStatus as Status
+from wfcore.protocol.enums import WorkflowTaskFailedCause as Cause
 from wfcore.protocol.events import HistoryEvent
 from wfcore.protocol.message import Message
 from wfcore.protocol.payloads import UserMetadata
@@ -138,6 +139,16 @@ def _note_build(
 
 def _task_lost(recorded: Recorded, _event: HistoryEvent, _attributes: Message) -> None:
     recorded.task = None
+
+
+def _task_failed(
+    recorded: Recorded, event: HistoryEvent, attributes: ev.WorkflowTaskFailed
+) -> None:
+    recorded.task = None
+    if attributes.cause is Cause.RESET_WORKFLOW:
+        recorded.reset_at = event.event_time
+        if recorded.execution_timeout is not None:
+            recorded.expiration_time = event.event_time + recorded.execution_timeout
 
 
 def _activity_scheduled(
@@ -293,7 +304,7 @@ _EFFECTS: dict[type[Message], Callable[[Recorded, HistoryEvent, Any], None]] = {
     ev.WorkflowTaskScheduled: _task_scheduled,
     ev.WorkflowTaskStarted: _task_started,
     ev.WorkflowTaskCompleted: _task_completed,
-    ev.WorkflowTaskFailed: _task_lost,
+    ev.WorkflowTaskFailed: _task_failed,
     ev.WorkflowTaskTimedOut: _task_lost,
     ev.ActivityTaskScheduled: _activity_scheduled,
     ev.ActivityTaskCompleted: _activity_closed,

@@ -123,6 +123,9 @@ class TerminateRun:
     details: Payloads | None = None
     identity: str = ""
     links: tuple[Link, ...] = ()
+    #: the run that a reset puts in its place, and whether that takes over its children
+    reset_run_id: str = ""
+    keeps_children: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

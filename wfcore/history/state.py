@@ -103,6 +103,9 @@ class Recorded(_State, kw_only=True):
     #: absolute end of the chain; a run's own end is execution_time + run_timeout
     expiration_time: datetime | None = None
 
+    #: when a reset made this run: its timeouts count from then
+    reset_at: datetime | None = None
+
     # where it stands
     status: Status = Status.RUNNING
     close_time: datetime | None = None
@@ -227,6 +230,8 @@ class Volatile(_State, kw_only=True):
     create_request_id: str = ""
     #: event ids by request id of start requests attached to this run
     attached_request_ids: dict[str, int] = {}
+    #: the run that a reset of this one has made
+    reset_run_id: str = ""
     #: transitions so far, shown as StateTransitionCount
     state_transitions: int = 0
     #: errors of the ticker with this run, for its back-off

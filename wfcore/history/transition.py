@@ -26,6 +26,7 @@ from wfcore.history.machines import (
     activity_operations,
     child,
     closing,
+    delivery,
     signal,
     table,
     update,
@@ -252,7 +253,7 @@ def _complete(step: Step, request: CompleteTask) -> Answer:
     if forced or flushed or step.wants_task:
         chain = task.original_scheduled_at if heartbeat else None
         workflow_task.schedule(step, original_scheduled_at=chain)
-    elif step.volatile.updates:
+    elif update.waiting(step):
         workflow_task.schedule(step, speculative=True)
     claim = workflow_task.claim(step, request.next_claim) if request.next_claim else None
     return Answer(
@@ -440,7 +441,11 @@ def _begin_tasks(step: Step, _request: BeginTasks) -> Answer:
 
 def _terminate(step: Step, request: TerminateRun) -> Answer:
     _check_open(step)
-    return Answer(event_id=closing.terminate(step, request))
+    answer = Answer(event_id=closing.terminate(step, request))
+    if request.reset_run_id:
+        step.volatile.reset_run_id = request.reset_run_id
+        delivery.hand_over(step, keeps_children=request.keeps_children)
+    return answer
 
 
 def _deliver(step: Step, _request: DeliverInbox) -> Answer:

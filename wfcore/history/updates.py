@@ -47,3 +47,5 @@ class AdmittedUpdate(Message, frozen=True, kw_only=True):
     admission: int
     #: of its request
     size: int
+    #: of UPDATE_ADMITTED, which a reset has written: workers take the request from there
+    event_id: int = 0

@@ -274,9 +274,17 @@ def _target(at: _Delivering, asked: external.Target) -> RunKey:
     target = at.other(workflow_id, run_id)
     if asked.only_child:
         state = at.host.store.read_state(target.namespace, workflow_id, run_id)
-        if state is not None and state.is_open and state.recorded.parent != at.execution:
+        if state is not None and state.is_open and not _is_own_child(at, state.recorded):
             raise validation.not_found(workflow_id, run_id)
     return target
+
+
+def _is_own_child(at: _Delivering, other: Recorded) -> bool:
+    """Whether a run is the sender's child; after a reset the child knows the parent's old run."""
+    return other.parent == at.execution or any(
+        known.workflow_id == other.workflow_id and known.run_id == other.first_execution_run_id
+        for known in at.recorded.children.values()
+    )
 
 
 def _send(
@@ -327,9 +335,8 @@ def _send(
 def _report(at: _Delivering) -> Delivered | None:
     """Tell the parent how the chain has ended; one that is closed, or knows better, isn't told."""
     host, recorded = at.host, at.recorded
-    parent = _parent(at)
-    state = host.store.read_state(parent.namespace, parent.workflow_id, parent.run_id)
-    if state is None or not state.is_open:
+    parent, state = _open_parent(at)
+    if state is None:
         return at.done()
     initiated_id = recorded.parent_initiated_event_id
     known = state.recorded.children.get(initiated_id)
@@ -340,8 +347,23 @@ def _report(at: _Delivering) -> Delivered | None:
         (initiated,) = host.store.read_events(parent, first=initiated_id, last=initiated_id)
         begun = child.started(initiated, recorded.first_execution_run_id)
     item = child.report(recorded, at.event(), begun, host.store.now())
-    arrive(host, parent, Arrive(item=item))
+    if arrive(host, parent, Arrive(item=item)) is Outcome.CLOSED:
+        return None  # perhaps by a reset, whose run wants to know
     return at.done()
+
+
+def _open_parent(at: _Delivering) -> tuple[RunKey, MutableState | None]:
+    """The parent's run, or the one that a reset has put in its place; None: it is over."""
+    host, parent = at.host, _parent(at)
+    state = host.store.read_state(parent.namespace, parent.workflow_id, parent.run_id)
+    if state is not None and not state.is_open:
+        known = state.recorded.original_execution_run_id
+        state = host.store.read_state(parent.namespace, parent.workflow_id)
+        if state is not None and state.recorded.original_execution_run_id != known:
+            state = None  # another run has followed it, not by a reset
+    if state is None or not state.is_open:
+        return parent, None
+    return at.other(parent.workflow_id, state.recorded.run_id), state
 
 
 def _ask_parent(at: _Delivering) -> Delivered | None:

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from wfcore.history.deadlines import run_ends_at
 from wfcore.history.state import (
     ActivityPause,
     ActivityState,
@@ -142,7 +143,9 @@ def extended_info(state: MutableState) -> WorkflowExecutionExtendedInfo:
         execution_expiration_time=recorded.expiration_time,
         run_expiration_time=run_expiration(recorded),
         cancel_requested=recorded.cancel_requested,
+        last_reset_time=recorded.reset_at,
         original_start_time=recorded.start_time,
+        reset_run_id=state.volatile.reset_run_id,
         request_id_infos=infos,
     )
 
@@ -150,8 +153,8 @@ def extended_info(state: MutableState) -> WorkflowExecutionExtendedInfo:
 def run_expiration(recorded: Recorded) -> datetime | None:
     """When the run times out; None without a run or execution timeout."""
     ends = [recorded.expiration_time] if recorded.expiration_time is not None else []
-    if recorded.run_timeout:
-        ends.append(recorded.execution_time + recorded.run_timeout)
+    if (end := run_ends_at(recorded)) is not None:
+        ends.append(end)
     return min(ends, default=None)
 
 

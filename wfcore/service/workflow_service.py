@@ -91,6 +91,8 @@ from wfcore.protocol.rpc.workflows import (
     QueryWorkflowResponse,
     RequestCancelWorkflowExecutionRequest,
     RequestCancelWorkflowExecutionResponse,
+    ResetWorkflowExecutionRequest,
+    ResetWorkflowExecutionResponse,
     SignalWithStartWorkflowExecutionRequest,
     SignalWithStartWorkflowExecutionResponse,
     SignalWorkflowExecutionRequest,
@@ -108,6 +110,7 @@ from wfcore.service import (
     messaging,
     querying,
     reading,
+    repairing,
     starting,
     starting_with_update,
     system,
@@ -181,6 +184,11 @@ class WorkflowService:
         self, request: TerminateWorkflowExecutionRequest
     ) -> TerminateWorkflowExecutionResponse:
         return messaging.terminate(self.host, wellformed_request(request))
+
+    def reset_workflow_execution(
+        self, request: ResetWorkflowExecutionRequest
+    ) -> ResetWorkflowExecutionResponse:
+        return repairing.reset_run(self.host, wellformed_request(request))
 
     def query_workflow(
         self,

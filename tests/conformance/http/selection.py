@@ -20,6 +20,7 @@ GROUPS = (
     "signal-with-start",
     "cancel",
     "terminate",
+    "reset",
     "update",
     "activity",
     "activity-options",

@@ -46,6 +46,7 @@ ROUTES: dict[tuple[str, str], set[str]] = {
     ("POST", f"{RUN}/query/state"): {VIEW, PAYLOADS},
     ("POST", f"{RUN}/cancel"): {OPERATE},
     ("POST", f"{RUN}/terminate"): {OPERATE},
+    ("POST", f"{RUN}/reset"): {OPERATE},
     ("POST", f"{RUN}/update/add"): {OPERATE},
     **{
         ("POST", f"{RUN}/activities/job/{verb}"): {OPERATE}

@@ -51,7 +51,7 @@ def schedule(
         markers=command.event_group_markers,
     )
     ids.add(attributes.activity_id)
-    row = _row(step, scheduled, event_id)
+    row = pending_row(step, scheduled, event_id)
     answer = step.answer
     if attributes.request_eager_execution and step.limits.eager_activities and answer is not None:
         row = activity.started(
@@ -158,7 +158,10 @@ def _scheduled(
     )
 
 
-def _row(step: Step, scheduled: events.ActivityTaskScheduled, event_id: int) -> PendingActivity:
+def pending_row(
+    step: Step, scheduled: events.ActivityTaskScheduled, event_id: int
+) -> PendingActivity:
+    """The first attempt of an activity, which may start now."""
     recorded = step.recorded
     return PendingActivity(
         namespace=recorded.namespace,

@@ -45,6 +45,16 @@ def close(step: Step) -> None:
         add(step, DeliveryKind.REPORT, recorded.next_event_id - 1)
 
 
+def hand_over(step: Step, *, keeps_children: bool) -> None:
+    """A reset has ended the run: its parent hears of the run that takes its place, which may have
+    its children too.
+    """
+    deliveries = step.volatile.deliveries
+    for event_id, each in list(deliveries.items()):
+        if each.kind is DeliveryKind.REPORT or keeps_children:
+            del deliveries[event_id]
+
+
 def begin(step: Step) -> None:
     """Have the host carry out what this step made, or what is due if it looks after that."""
     deliveries = step.volatile.deliveries

@@ -58,7 +58,7 @@ def modify_properties(
             "ModifyWorkflowPropertiesCommandAttributes exceeds size limit.",
             terminates=True,
         )
-    memo = _merged(step.change.memo or step.change.current_memo, upserted)
+    memo = merged_memo(step.change.memo or step.change.current_memo, upserted)
     if memo_bytes(memo) > step.limits.memo_bytes:
         raise BadCommandError(
             cause,
@@ -108,7 +108,8 @@ def upsert_search_attributes(
     change.search_attributes = merged
 
 
-def _merged(memo: Memo | None, upserted: Memo) -> Memo:
+def merged_memo(memo: Memo | None, upserted: Memo) -> Memo:
+    """A memo with changed keys; an empty value takes a key away."""
     fields = dict(memo.fields) if memo is not None else {}
     for key, value in upserted.fields.items():
         if _is_empty(value):

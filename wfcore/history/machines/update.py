@@ -37,6 +37,7 @@ from wfcore.protocol.updates import (
     Response,
     body_name,
 )
+from wfcore.protocol.updates import Request as UpdateRequest
 
 #: Attempt of a workflow task from which on new updates are refused.
 FAILING_ATTEMPT = 3
@@ -136,6 +137,27 @@ def messages(claim: TaskClaim, updates: dict[str, Update]) -> tuple[ProtocolMess
     )
 
 
+def waiting(step: Step) -> list[str]:
+    """Ids of updates that a workflow task has to bring; those of UPDATE_ADMITTED events come with
+    the history.
+    """
+    return [update_id for update_id, each in step.volatile.updates.items() if not each.event_id]
+
+
+def take_over(step: Step, event_id: int, request: UpdateRequest) -> None:
+    """UPDATE_ADMITTED stands in the history of a run that a reset makes: nobody need bring it."""
+    volatile = step.volatile
+    update_id = request.meta.update_id if request.meta is not None else ""
+    volatile.admissions += 1
+    volatile.updates = {
+        **volatile.updates,
+        update_id: AdmittedUpdate(
+            admission=volatile.admissions, size=sizes.request_bytes(request), event_id=event_id
+        ),
+    }
+    _write(step, Update(update_id=update_id, admission=volatile.admissions))
+
+
 # ---- a worker's answer
 
 
@@ -210,7 +232,7 @@ def reject_unprocessed(step: Step, task: TaskClaim) -> None:
 
 def abort_all(step: Step) -> None:
     """The task that should have answered the waiting updates failed by its own fault."""
-    for update_id in step.volatile.updates:
+    for update_id in waiting(step):
         _refuse(step, update_id, is_aborted=True)
 
 

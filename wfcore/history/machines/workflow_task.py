@@ -114,7 +114,9 @@ def claim(step: Step, request: ClaimTask, *, history_bytes: int | None = None) -
         owner=request.owner,
         history_bytes=recorded.history_bytes if history_bytes is None else history_bytes,
         suggest_reasons=_reasons(recorded, started_event_id, step.limits),
-        updates=tuple(step.volatile.updates),
+        updates=tuple(
+            update_id for update_id, each in step.volatile.updates.items() if not each.event_id
+        ),
         schedule_to_start_due=None,
         dispatch_due=None,
         sent=0,

@@ -2,10 +2,19 @@
 
 from datetime import timedelta
 
-from wfcore.protocol.common import Priority, RetryPolicy, TaskQueue, WorkflowExecution, WorkflowType
+from wfcore.protocol.common import (
+    FieldMask,
+    Priority,
+    RetryPolicy,
+    TaskQueue,
+    WorkflowExecution,
+    WorkflowType,
+)
 from wfcore.protocol.enums import (
     HistoryEventFilterType,
     QueryRejectCondition,
+    ResetReapplyExcludeType,
+    ResetReapplyType,
     WorkflowExecutionStatus,
     WorkflowIdConflictPolicy,
     WorkflowIdReusePolicy,
@@ -175,6 +184,48 @@ class TerminateWorkflowExecutionRequest(Message, frozen=True):
 
 class TerminateWorkflowExecutionResponse(Message, frozen=True):
     """Terminate workflow execution response."""
+
+
+class PostResetOperationSignalWorkflow(Message, frozen=True):
+    """A signal to a run that a reset has made."""
+
+    signal_name: str = ""
+    input: Payloads | None = None
+    header: Header | None = None
+    links: tuple[Link, ...] = ()
+
+
+class PostResetOperationUpdateWorkflowOptions(Message, frozen=True):
+    """Other options for a run that a reset has made."""
+
+    update_mask: FieldMask | None = None
+
+
+class PostResetOperation(Message, frozen=True):
+    """What is done to a run that a reset has made; none of it is supported."""
+
+    signal_workflow: PostResetOperationSignalWorkflow | None = None
+    update_workflow_options: PostResetOperationUpdateWorkflowOptions | None = None
+
+
+class ResetWorkflowExecutionRequest(Message, frozen=True):
+    """Reset workflow execution request."""
+
+    namespace: str = ""
+    workflow_execution: WorkflowExecution | None = None
+    reason: str = ""
+    workflow_task_finish_event_id: int = 0
+    request_id: str = ""
+    reset_reapply_type: ResetReapplyType = ResetReapplyType.UNSPECIFIED
+    reset_reapply_exclude_types: tuple[ResetReapplyExcludeType, ...] = ()
+    post_reset_operations: tuple[PostResetOperation, ...] = ()
+    identity: str = ""
+
+
+class ResetWorkflowExecutionResponse(Message, frozen=True):
+    """Reset workflow execution response."""
+
+    run_id: str = ""
 
 
 class DescribeWorkflowExecutionRequest(Message, frozen=True):
