@@ -275,6 +275,26 @@ def test_cancel_and_terminate(probe: DatabaseProbe) -> None:
     ]
 
 
+def test_reset(probe: DatabaseProbe) -> None:
+    _, old = probe.idle(workflow_id="order-1")
+    probe.signal("order-1", "go")
+    told = workflow("reset", "order-1", "--type", "LastWorkflowTask", "--reason", "bad code")
+    new = probe.describe("order-1").workflow_execution_info.execution.run_id
+    assert told.out == f"Resetting workflow order-1 to event ID 4\nNew run: {new}\n"
+    assert probe.types("order-1", new)[3:5] == [
+        "WORKFLOW_TASK_FAILED",
+        "WORKFLOW_EXECUTION_SIGNALED",
+    ]
+    assert probe.attributes("order-1", "WORKFLOW_EXECUTION_TERMINATED", old).reason == "bad code"
+    entry = AuditEntry.objects.get(action="reset")
+    assert (entry.reason, entry.after) == ("bad code", '{"eventId": 4}')
+    excluded = workflow("reset", "order-1", "--event-id", "4", "--reapply-exclude", "signal")
+    assert excluded.code == 0
+    assert "WORKFLOW_EXECUTION_SIGNALED" not in probe.types("order-1")
+    assert workflow("reset", "order-1", "--event-id", "2").code == 1
+    assert workflow("reset", "nobody", "--type", "FirstWorkflowTask").code == 2
+
+
 @pytest.mark.parametrize("verb", [("signal", "--name", "go"), ("terminate",)])
 def test_a_closed_run_is_told_from_a_missing_one(
     probe: DatabaseProbe, verb: tuple[str, ...]
