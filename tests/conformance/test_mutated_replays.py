@@ -122,6 +122,15 @@ FEATURES: dict[str, dict[str, tuple[str, ...]]] = {
         "activities/cancel-wait": ("ACTIVITY_TASK_CANCELED",),
         "activities/cancel-in-backoff": ("ACTIVITY_TASK_CANCELED",),
     },
+    "reset": {
+        "repair/reset-signal.reset": ("WORKFLOW_TASK_FAILED", "WORKFLOW_EXECUTION_SIGNALED"),
+        "repair/reset-update.reset": (
+            "WORKFLOW_EXECUTION_UPDATE_ADMITTED",
+            "WORKFLOW_EXECUTION_UPDATE_ACCEPTED",
+        ),
+        "repair/reset-twice.reset": ("WORKFLOW_TASK_FAILED",),
+        "repair/reset-pending.reset": ("ACTIVITY_TASK_COMPLETED",),
+    },
     "operations on activities": {
         "activities/operation-pause": ("ACTIVITY_TASK_COMPLETED",),
         "activities/operation-pause-running": ("ACTIVITY_TASK_COMPLETED",),
