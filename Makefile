@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 OUT ?= build/conformance
 # Seeds and size of the random programs; all of them with Celery take another half hour.
 RANDOM_MEMORY ?= 1-60:12 61-500:12 501-600:40
-RANDOM_CELERY ?= 1-60:12
+RANDOM_CELERY ?= 1-60:12 61-500:12 501-600:40
 
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed.txt
