@@ -5,7 +5,7 @@ VENV ?= .venv
 STACK ?= server
 PYTEST_ARGS ?=
 OUT ?= build/conformance
-# Seeds and size of the random programs; all of them with Celery take another half hour.
+# Seeds and size of the random programs; those with Celery take ten minutes.
 RANDOM_MEMORY ?= 1-60:12 61-500:12 501-600:40
 RANDOM_CELERY ?= 1-60:12 61-500:12 501-600:40
 
