@@ -9,8 +9,10 @@ import pytest
 
 from tests.simulation.__main__ import explain, main
 from tests.simulation.checks import well_formed
-from wfcore.history.machines import workflow_task
+from wfcore.history.machines import table, workflow_task
 from wfcore.history.step import Step
+from wfcore.protocol.commands import Command
+from wfcore.protocol.enums import CommandType
 from wfcore.testing.simulation.faults import Fault
 from wfcore.testing.simulation.fibers import Turns
 from wfcore.testing.simulation.tally import Tally
@@ -79,15 +81,33 @@ def test_all_rules_hold(block: int) -> None:
             assert not found.violations, "\n".join(explain(found, turns))
 
 
+#: Kinds of commands that the engine has carried out in the runs that are counted.
+CARRIED_OUT: set[CommandType] = set()
+
+
 @pytest.fixture(scope="module")
 def tally() -> Tally:
     """Counts of some hundred runs."""
     counted = Tally()
-    with Turns() as turns:
+    carry_out = table.carry_out
+
+    def counting(step: Step, command: Command, completed: int) -> None:
+        carry_out(step, command, completed)
+        CARRIED_OUT.add(command.command_type)
+
+    with pytest.MonkeyPatch.context() as patch, Turns() as turns:
+        patch.setattr(table, "carry_out", counting)
         for seed in range(400):
             found = simulate(Plan(seed=seed), turns)
             counted.add(found.requests, found.faults, found.workflow_runs, found.events)
     return counted
+
+
+@pytest.mark.timeout(300)
+def test_every_command_is_carried_out(tally: Tally) -> None:
+    nexus = {CommandType.SCHEDULE_NEXUS_OPERATION, CommandType.REQUEST_CANCEL_NEXUS_OPERATION}
+    assert tally.fewest > 0
+    assert set(CommandType) - CARRIED_OUT == {CommandType.UNSPECIFIED, *nexus}
 
 
 @pytest.mark.timeout(300)
