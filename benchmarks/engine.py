@@ -9,13 +9,15 @@ from typing import Any
 from django.db import connection
 
 from wfapp.client import get_client
-from wfapp.models import WorkflowExecution
-from wfcore.protocol.enums import WorkflowExecutionStatus
+from wfapp.models import HistoryEvent, WorkflowExecution
+from wfcore.protocol.enums import EventType, WorkflowExecutionStatus
 
 #: start calls in flight while a batch is started
 START_THREADS = 8
 LIMIT_SECONDS = 600.0
 LOOK_SECONDS = 0.01
+#: runs that one look is about
+AT_A_TIME = 50
 TASK_QUEUE = "default"
 
 
@@ -34,19 +36,38 @@ class EnginePeer:
         with ThreadPoolExecutor(START_THREADS) as threads:
             handles = list(threads.map(lambda call: self.start(*call), calls))
             threads.map(lambda _: connection.close(), range(START_THREADS))
-        end = time.monotonic() + LIMIT_SECONDS
-        while open_runs():
-            if time.monotonic() > end:
-                raise TimeoutError(f"{open_runs()} runs are open after {LIMIT_SECONDS:.0f} s")
-            time.sleep(LOOK_SECONDS)
+        self.wait_until_closed([handle.id for handle in handles])
         return handles
+
+    def wait_until_closed(self, workflow_ids: Sequence[str]) -> None:
+        """Raises TimeoutError when some are open after ten minutes."""
+        end = time.monotonic() + LIMIT_SECONDS
+        left = list(workflow_ids)
+        while left:
+            # a few at a time, since all are waited for: looking must cost little
+            if not open_runs(left[:AT_A_TIME]):
+                del left[:AT_A_TIME]
+                continue
+            if time.monotonic() > end:
+                raise TimeoutError(f"runs are open after {LIMIT_SECONDS:.0f} s, as {left[0]}")
+            time.sleep(LOOK_SECONDS)
 
     def signal(self, handle: Any, value: int) -> None:
         handle.signal("add", value)
 
 
-def open_runs() -> int:
+def open_runs(workflow_ids: Sequence[str]) -> int:
+    """How many of these are open."""
     count: int = WorkflowExecution.objects.filter(
-        status=WorkflowExecutionStatus.RUNNING.value
+        status=WorkflowExecutionStatus.RUNNING.value, workflow_id__in=workflow_ids
+    ).count()
+    return count
+
+
+def sleeping_runs() -> int:
+    """How many open runs have begun a timer."""
+    running = WorkflowExecution.objects.filter(status=WorkflowExecutionStatus.RUNNING.value)
+    count: int = HistoryEvent.objects.filter(
+        event_type=EventType.TIMER_STARTED.value, run_id__in=running.values("run_id")
     ).count()
     return count

@@ -65,6 +65,16 @@ class Timer:
         return await one(1) - before - seconds
 
 
+@workflow.defn(name="sleeper")
+class Sleeper:
+    """W7: holds nothing but a timer."""
+
+    @workflow.run
+    async def run(self, seconds: float) -> str:
+        await asyncio.sleep(seconds)
+        return "slept"
+
+
 @workflow.defn(name="counter")
 class Counter:
     """W5."""
