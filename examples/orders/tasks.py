@@ -3,13 +3,15 @@
 import time
 
 from celery import shared_task
+from django.db import InterfaceError, OperationalError
 
 from examples.orders.conf import order_settings
 from examples.orders.ledger import recorded
 from examples.orders.models import Order, Receipt
 
 
-@shared_task
+# Celery repeats only a task that asks for it: a database that is away costs no order its receipt.
+@shared_task(autoretry_for=(OperationalError, InterfaceError), retry_backoff=True, max_retries=10)
 @recorded
 def send_receipt(order_number: str) -> str:
     """Mail the receipt; gives the address."""

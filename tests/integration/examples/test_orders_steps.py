@@ -4,8 +4,10 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from django.db import InterfaceError, OperationalError
 
 from examples.orders import activities, tasks
 from examples.orders.models import LedgerEntry, Order, Payment, Product, Receipt, Reservation
@@ -81,6 +83,23 @@ def test_a_refund_without_a_charge_does_nothing(order: Order) -> None:
 def test_one_receipt_is_sent(order: Order) -> None:
     twice(tasks.send_receipt, order.number)
     assert Receipt.objects.get().address == "ada@example.org"
+
+
+def test_a_receipt_outlives_a_database_that_is_away(
+    order: Order, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Receipt.objects.bulk_create
+    errors = iter([OperationalError("server closed the connection"), InterfaceError("closed")])
+
+    def away_twice(*args: Any, **options: Any) -> Any:
+        for error in errors:
+            raise error
+        return write(*args, **options)
+
+    monkeypatch.setattr(Receipt.objects, "bulk_create", away_twice)
+    assert tasks.send_receipt.apply([order.number]).get() == "ada@example.org"
+    entries = LedgerEntry.objects.filter(step="send_receipt").order_by("started_at")
+    assert [bool(entry.failure) for entry in entries] == [True, True, False]
 
 
 def test_the_ledger_has_every_execution_and_what_it_raised(order: Order) -> None:
