@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 # in place of this folder, whose modules have names of the harness's
-sys.path[0] = str(Path(__file__).resolve().parents[1])
+sys.path.remove(str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import django
 from common import Bench, peer_args  # type: ignore[import-not-found]  # of the harness
